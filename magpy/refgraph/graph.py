@@ -1,0 +1,136 @@
+"""The RefGraph: the outside state that one recording read and wrote.
+
+Nodes are the external objects that matter, edges the references that were read
+(each with the value first seen), effects the writes, in order. It is plain data:
+the recorder fills it, the emitters walk it, and neither imports the other.
+
+An edge is at the same time one guard: *load this from there, and check it so*.
+That is why no separate guard tree exists (MagPy, USENIX ATC'24, section 4.2, walks
+the graph to find guards; here the order of discovery is already a valid order,
+since a parent is always discovered before what hangs on it).
+"""
+
+
+class _Absent:
+    """What a read yields when nothing is there: a missing key, attribute or method."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+class Node:
+    """An external object.
+
+    ``path`` is the access path as text (``arg[0].training``). A ``const`` node is
+    guarded by identity, so what is read of it can start from the object itself
+    instead of from the call's arguments. ``obj`` is held only while recording.
+    """
+
+    __slots__ = ("index", "obj", "type", "kind", "path", "const", "slot", "meta",
+                 "written", "snapshot", "owner", "written_keys", "done", "const_slot")
+
+    def __init__(self, index, obj, kind, path, const=False):
+        self.index = index
+        self.obj = obj
+        self.type = type(obj)
+        self.kind = kind
+        self.path = path
+        self.const = const
+        self.slot = None
+        self.meta = None
+        self.written = False
+        self.snapshot = None
+        self.owner = None
+        self.written_keys = None
+        self.done = None
+        self.const_slot = None
+
+    def __repr__(self):
+        return f"<Node {self.index} {self.path}: {self.type.__name__}>"
+
+
+class Edge:
+    """One read, and the guard that it would give the same answer again."""
+
+    __slots__ = ("load", "parent", "check", "child", "text")
+
+    def __init__(self, load, parent, check, child, text):
+        self.load = load        # (load op, key)
+        self.parent = parent    # Node, or None for roots and constants
+        self.check = check      # (check op, expected)
+        self.child = child      # Node that this edge introduced, or None
+        self.text = text        # access path of what is loaded
+
+    def __repr__(self):
+        return f"<Edge {self.text}: {self.check[0]}>"
+
+
+class Effect:
+    """One write to an external object, redone at replay as the operation it was."""
+
+    __slots__ = ("func", "args", "kwargs", "where")
+
+    def __init__(self, func, args, kwargs, where):
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.where = where
+
+    def __repr__(self):
+        return f"<Effect {getattr(self.func, '__qualname__', self.func)} at {self.where}>"
+
+
+class Stop:
+    """Why and where a capture ended without an entry."""
+
+    __slots__ = ("reason", "detail", "filename", "lineno", "function")
+
+    def __init__(self, reason, detail, filename, lineno, function):
+        self.reason = reason
+        self.detail = detail
+        self.filename = filename
+        self.lineno = lineno
+        self.function = function
+
+    def __repr__(self):
+        return f"<Stop {self.reason}: {self.detail} at {self.filename}:{self.lineno}>"
+
+
+class Recording:
+    """What one recorded call leaves behind.
+
+    ``result`` (or ``exception``) is what the user's call gave. ``stop`` is set when
+    the rest does not describe the whole call. ``release`` drops every live object.
+    """
+
+    __slots__ = ("fn", "args", "kwargs", "result", "exception", "stop", "nodes",
+                 "edges", "effects", "tape", "table", "state", "recorder",
+                 "events", "seconds")
+
+    def __init__(self, fn, args, kwargs):
+        self.fn = fn
+        self.args = args
+        self.kwargs = kwargs
+        self.result = None
+        self.exception = None
+        self.stop = None
+        self.nodes = []
+        self.edges = []
+        self.effects = []
+        self.tape = None
+        self.table = None
+        self.state = None
+        self.recorder = None
+        self.events = 0
+        self.seconds = 0.0
+
+    def release(self):
+        for node in self.nodes:
+            node.obj = node.snapshot = None
+        self.args = self.kwargs = self.recorder = self.table = self.tape = None
+        self.effects = []
