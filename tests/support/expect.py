@@ -34,7 +34,7 @@ def arguments(value):
 
 def batch(i, *shape):
     """The i-th of a series of inputs: the same each time it is asked for, different for each i."""
-    return torch.randn(*(shape or (3, 4)), generator=torch.Generator().manual_seed(1000 + i))
+    return torch.randn(*(shape or (3, 4)), dtype=torch.float32, generator=torch.Generator().manual_seed(1000 + i))
 
 
 def check(build, inputs=batch, *, calls=4, backend="eager", captures=1, train=False, state=None, tolerance=None,
@@ -117,7 +117,7 @@ def program(f=None, **options):
 
     def test():
         check(lambda: f, **options)
-    return _named(test, f)
+    return named(test, f)
 
 
 def built(f=None, **options):
@@ -127,9 +127,9 @@ def built(f=None, **options):
 
     def test():
         check(f, **options)
-    return _named(test, f)
+    return named(test, f)
 
 
-def _named(test, f):
+def named(test, f):
     test.__name__, test.__doc__, test.__module__ = f.__name__, f.__doc__, f.__module__
     return test
