@@ -1,0 +1,22 @@
+"""Per type of object: what of it is read, and how it is made again.
+
+`of` finds an object's kind (base.Kind) by its exact type, then by the builtin type
+that its class is built on: a table instead of a ladder of isinstance checks.
+"""
+
+from magpy.refgraph.kinds import instance, mapping, sequence, small
+from magpy.refgraph.kinds.instance import hashes_by_identity
+
+__all__ = ["of", "hashes_by_identity"]
+
+TABLE = {**sequence.KINDS, **mapping.KINDS, **small.KINDS}
+
+
+def of(obj):
+    """The kind of *obj*, or None when such objects cannot be made again."""
+    kind = TABLE.get(type(obj))
+    if kind is not None:
+        return kind
+    if sequence.is_structseq(type(obj)):
+        return sequence.STRUCTSEQ
+    return instance.of(type(obj))
