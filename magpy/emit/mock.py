@@ -26,11 +26,6 @@ from magpy.emit.source import Namespace, Writer
 from magpy.reasons import StopCapture
 from magpy.refgraph.values import New
 
-# Effect.func may be one of these marks instead of a callable; args (object, name or
-# key, amount). They read and write at replay, so a counter needs no guard on its value.
-INCREMENT_ATTRIBUTE = "increment-attribute"
-INCREMENT_ITEM = "increment-item"
-
 _KNOWN = {
     "object": object, "list": list, "tuple": tuple, "dict": dict, "set": set,
     "frozenset": frozenset, "int": int, "float": float, "str": str, "slice": slice,
@@ -200,12 +195,6 @@ def _effect(effect, w):
         return f"{w.ref(args[0])}.{args[1].obj} = {w.ref(args[2])}"
     if func is delattr and _is_name(args[1]) and not effect.kwargs:
         return f"del {w.ref(args[0])}.{args[1].obj}"
-    if func == INCREMENT_ATTRIBUTE:
-        place = f"{w.ref(args[0])}.{args[1].obj}"
-        return f"{place} = {place} + {w.ref(args[2])}"
-    if func == INCREMENT_ITEM:
-        place = f"{w.ref(args[0])}[{w.ref(args[1])}]"
-        return f"{place} = {place} + {w.ref(args[2])}"
     texts = [w.ref(a) for a in args]
     texts += [f"{name}={w.ref(a)}" for name, a in effect.kwargs.items()]
     return f"{_callable(func, w)}({', '.join(texts)})"
@@ -221,6 +210,9 @@ def _is_name(recipe):
 def _callable(func, w):
     """``list.append`` for a method of a type that emitted code knows by name."""
     owner, name = getattr(func, "__objclass__", None), getattr(func, "__name__", "effect")
-    if owner is not None and w.namespace.names.get(owner.__name__) is owner and owner.__dict__.get(name) is func:
+    if owner is None:
+        key = getattr(func, "key", None)        # an increment (recorder): name what it counts
+        return w.constant(func, f"{name}_{key}" if type(key) is str else name)
+    if w.namespace.names.get(owner.__name__) is owner and owner.__dict__.get(name) is func:
         return f"{owner.__name__}.{name}"
-    return w.constant(func, f"{owner.__name__}_{name}" if owner is not None else name)
+    return w.constant(func, f"{owner.__name__}_{name}")

@@ -11,6 +11,7 @@ import builtins
 import keyword
 import re
 
+from magpy.refgraph.kinds.leaf import is_identity
 from magpy.refgraph.values import Const, FromSlot, GraphOut
 
 _LITERALS = frozenset((type(None), bool, int, str, bytes, type(Ellipsis)))
@@ -123,5 +124,5 @@ def _is_literal(obj):
 
 def _hint(obj):
     name = getattr(type(obj), "__name__", "constant")
-    own = getattr(obj, "__name__", None) if isinstance(obj, type) or callable(obj) else None
+    own = getattr(obj, "__name__", None) if callable(obj) and is_identity(obj) else None
     return own if isinstance(own, str) else f"c_{name}"

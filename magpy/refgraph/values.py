@@ -97,7 +97,7 @@ class Describer:
         return found
 
     def _describe(self, obj):
-        if isinstance(obj, self.tensor_type):
+        if issubclass(type(obj), self.tensor_type):    # isinstance would ask obj.__class__
             return self._remember(obj, self._tensor(obj))
         if leaf.is_value(obj):
             return self._remember(obj, Const(obj))

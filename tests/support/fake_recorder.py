@@ -41,7 +41,7 @@ class FakeRecorder:
 
     def is_internal(self, obj):
         return (id(obj) not in self.by_id and id(obj) not in self.foreign
-                and not isinstance(obj, (type, type(len))))
+                and not issubclass(type(obj), (type, type(len))))
 
 
 class FakeTable:

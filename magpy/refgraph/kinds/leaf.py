@@ -33,7 +33,7 @@ def is_value(obj):
         return all(map(is_value, obj))
     if t is slice:
         return is_value(obj.start) and is_value(obj.stop) and is_value(obj.step)
-    return isinstance(t, enum.EnumType)
+    return issubclass(type(t), enum.EnumType)
 
 
 def is_identity(obj):
@@ -41,5 +41,5 @@ def is_identity(obj):
     t = type(obj)
     if t is types.BuiltinFunctionType:
         owner = obj.__self__
-        return owner is None or isinstance(owner, (types.ModuleType, type))
-    return t in IDENTITIES or isinstance(obj, type)
+        return owner is None or issubclass(type(owner), (types.ModuleType, type))
+    return t in IDENTITIES or issubclass(t, type)

@@ -1,0 +1,49 @@
+"""Settings that hold for the whole process: ``magpy.config.entry_limit = 8``.
+
+A name that does not exist, or a value of the wrong type, is refused at once, since a
+misspelt setting would otherwise do nothing without a word.
+"""
+
+import contextlib
+import sys
+import types
+
+#: Captures kept for one compiled callable; further kinds of call run as they are.
+entry_limit: int = 32
+
+#: Captures of one callable that may fail in a row before it is left alone
+#: (never with ``fullgraph=True``).
+stop_limit: int = 8
+
+#: Misses and stops that ``magpy.explain`` remembers for one callable.
+history: int = 64
+
+_SETTINGS = ("entry_limit", "stop_limit", "history")
+
+
+class _Config(types.ModuleType):
+
+    def __setattr__(self, name, value):
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+            return
+        if name not in _SETTINGS:
+            raise AttributeError(f"magpy.config has no setting {name!r}; there are: {', '.join(_SETTINGS)}")
+        if type(value) is not int or value < 0:
+            raise TypeError(f"magpy.config.{name} is a number from 0, not {value!r}")
+        super().__setattr__(name, value)
+
+    @contextlib.contextmanager
+    def patch(self, **settings):
+        """Settings for the length of a ``with`` block."""
+        before = {name: getattr(self, name) for name in settings}
+        try:
+            for name, value in settings.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+
+sys.modules[__name__].__class__ = _Config
