@@ -1,0 +1,83 @@
+"""Which compiler turns a graph into a callable.
+
+A backend is anything that torch.compile takes: a name from torch's own registry, or a
+callable ``backend(gm, example_inputs) -> callable``. Its contract is torch.compile's:
+``gm`` takes tensors by position and returns a tuple, the examples are the real
+tensors, and the compiled callable takes and returns the same.
+"""
+
+import functools
+
+import torch
+import torch._dynamo
+
+from magpy.backends import eager, inductor, tracing
+from magpy.errors import BackendError
+
+
+def get(backend="inductor", mode=None, options=None):
+    """The backend as ``f(gm, example_inputs) -> callable(*inputs) -> tuple or list``.
+
+    What is wrong with the arguments is said here, as torch.compile does: an unknown
+    name, an unknown option, options for a backend that takes none."""
+    if backend == "inductor":
+        compiler = functools.partial(
+            inductor.compile_graph, config=inductor.config_of(mode, options))
+    elif backend == "eager":
+        _no_options("eager", mode, options)
+        compiler = eager.compile_graph
+    elif callable(backend):
+        compiler = tracing.under_context(_with_options(backend, mode, options))
+    elif isinstance(backend, str):
+        found = torch._dynamo.lookup_backend(backend)     # raises InvalidBackend
+        compiler = tracing.under_context(_with_options(found, mode, options))
+    else:
+        raise TypeError(f"backend must be a name or a callable, not {backend!r}")
+    return _Backend(name_of(backend), compiler)
+
+
+def names():
+    """The backends that can be asked for by name."""
+    return sorted({"eager", "inductor", *torch._dynamo.list_backends(None)})
+
+
+def name_of(backend):
+    if isinstance(backend, str):
+        return backend
+    return getattr(backend, "__name__", None) or type(backend).__name__
+
+
+class _Backend:
+    """Calls a compiler and turns what goes wrong into a BackendError that names it."""
+
+    def __init__(self, name, compiler):
+        self.name = name
+        self.compiler = compiler
+
+    def __call__(self, gm, example_inputs):
+        try:
+            compiled = self.compiler(gm, list(example_inputs))
+        except Exception as error:
+            raise BackendError(self.name, f"{type(error).__name__}: {error}") from error
+        if not callable(compiled):
+            raise BackendError(self.name, f"it returned {type(compiled).__name__}, "
+                                          "which is not callable")
+        return compiled
+
+    def __repr__(self):
+        return f"<backend {self.name}>"
+
+
+def _no_options(name, mode, options):
+    if mode not in (None, "default") or options:
+        raise RuntimeError(f"backend {name!r} takes neither mode nor options")
+
+
+def _with_options(compiler, mode, options):
+    """torch.compile hands mode and options on as keywords, when there are any."""
+    kwargs = {}
+    if mode and mode != "default":
+        kwargs["mode"] = mode
+    if options:
+        kwargs["options"] = options
+    return functools.partial(compiler, **kwargs) if kwargs else compiler

@@ -1,0 +1,325 @@
+"""The tape: every tensor operation of a recorded call, in order.
+
+A TorchFunctionMode sees what the eval loop cannot: operations that C code issues
+(``sum(tensors)``) and operators that fall back to their reflected form. Python-bodied
+torch functions (``F.relu``) arrive as one call and are kept as one.
+
+Tensors are known by their TensorImpl, not by their Python object: the wrapper of a
+tensor that only C++ holds is destroyed and made anew. The tape holds tensors weakly
+(`TensorTable`), so the recorded call frees its intermediates as eager does.
+
+Each operation runs for real first and last: whatever the tape thinks of a call, the
+user gets what torch gave. A call that cannot be in a graph ends the capture
+(``recorder.stop``) and still returns its result.
+"""
+
+import enum
+import sys
+import types
+from typing import NamedTuple
+
+import numpy
+import torch
+from torch.overrides import TorchFunctionMode
+
+from magpy.guards.tensor_meta import WeakTensor, impl_key, storage_key, version
+from magpy.reasons import StopCapture
+from magpy.recorder import fake_check
+from magpy.recorder.places import user_place
+from magpy.recorder.torch_ops import META, STATE, STOP, handling
+
+
+class OpRef(NamedTuple):
+    """The leaf-th tensor in the result of the op-th operation."""
+
+    op: int
+    leaf: int
+
+
+class InputRef(NamedTuple):
+    """An outside tensor, by the index of its RefGraph node."""
+
+    node: int
+
+
+class TapeOp:
+    """One operation. In ``args`` and ``kwargs`` tensors are replaced by references and
+    containers are copies; ``paths`` says how to reach each tensor of the result."""
+
+    __slots__ = ("handling", "func", "args", "kwargs", "paths", "place", "rng", "inplace")
+
+    def __init__(self, handling, func, args, kwargs, place):
+        self.handling = handling
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.place = place
+        self.paths = ()
+        self.rng = handling.rng
+        self.inplace = handling.mutates
+
+    @property
+    def outs(self):
+        return len(self.paths)
+
+    def __repr__(self):
+        return f"<TapeOp {self.handling.name} -> {self.outs}>"
+
+
+class TensorTable:
+    """Which tensors a recording knows, by TensorImpl. A weak reference pins each
+    impl's address, so that a freed tensor's key cannot be taken by a new one."""
+
+    __slots__ = ("_refs", "_weak")
+
+    def __init__(self):
+        self._refs = {}
+        self._weak = []
+
+    def known(self, tensor):
+        return self._refs.get(impl_key(tensor))
+
+    def add_input(self, tensor, node_index):
+        return self._add(tensor, InputRef(node_index))
+
+    def add_result(self, tensor, ref):
+        return self._add(tensor, ref)
+
+    def _add(self, tensor, ref):
+        self._refs[impl_key(tensor)] = ref
+        self._weak.append(WeakTensor(tensor))
+        return ref
+
+
+PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+IMMUTABLE = frozenset({
+    int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device,
+    torch.layout, torch.memory_format, range})
+NUMPY_DTYPE_COUNTS = frozenset({
+    "tensor", "as_tensor", "asarray", "new_tensor", "full", "full_like", "new_full",
+    "scalar_tensor", "result_type"})
+
+
+class Tape(TorchFunctionMode):
+    """Records the torch functions called while it is the active function mode.
+
+    *recorder* gives ``pause()``, ``resume()``, ``stopped``, ``stop(reason, detail)``
+    (which raises StopCapture) and ``external_tensor(tensor) -> Node | None``.
+    """
+
+    def __init__(self, recorder):
+        super().__init__()
+        self.recorder = recorder
+        self.ops = []
+        self.table = TensorTable()
+        self.paths = {}                 # InputRef -> access path, in order of first use
+        self._inputs = {}               # InputRef -> storage key
+        self._mutated_storages = set()
+        self._data_storages = set()     # storages reached through .data
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        recorder = self.recorder
+        recorder.pause()
+        try:
+            return self._call(func, args, kwargs or {}, recorder)
+        finally:
+            recorder.resume()
+
+    # ---- one call -----------------------------------------------------------
+
+    def _call(self, func, args, kwargs, recorder):
+        if recorder.stopped:
+            return func(*args, **kwargs)
+        try:
+            how = handling(func)
+            if how.getter is not None:
+                args = args[:1]     # a getter may get the owner class, too
+            op = self._before(how, func, args, kwargs)
+            tensors = self._tensors
+            before = [version(tensor) for tensor in tensors]
+            requires_grad = how.after and args[0].requires_grad
+        except StopCapture as stop:
+            self._note(stop)
+            op = None
+        result = func(*args, **kwargs)
+        if op is not None:
+            try:
+                if how.after is not None:
+                    how.after(args, kwargs, requires_grad)
+                self._after(op, how, tensors, before, result)
+            except StopCapture as stop:
+                self._note(stop)
+        return result
+
+    def _note(self, stop):
+        """Tell the recorder, unless it was the recorder who said so."""
+        if not self.recorder.stopped:
+            try:
+                self.recorder.stop(stop.reason, stop.detail)
+            except StopCapture:
+                pass
+
+    def _before(self, how, func, args, kwargs):
+        if how.kind is STOP:
+            raise StopCapture(how.reason, how.name)
+        self._tensors = []
+        numbers = how.name not in NUMPY_DTYPE_COUNTS
+        refs = tuple([self._pack(arg, numbers) for arg in args])
+        named = {key: self._pack(arg, numbers) for key, arg in kwargs.items()} \
+            if kwargs else {}
+        if how.check is not None:
+            how.check(args, kwargs)
+        if how.strided and storage_key(args[0]) in self._inputs.values():
+            # Guards do not hold where in its storage an input starts.
+            raise StopCapture("aliasing", how.name)
+        if how.verify and (how.verify == "always" or self._integer_scalar(args)):
+            fake_check.check(func, args, kwargs, how.name)
+        return TapeOp(how, func, refs, named, user_place(sys._getframe(3)))
+
+    def _integer_scalar(self, args):
+        """Is a one-element integer tensor given where a number might be meant?"""
+        for tensor in self._tensors:
+            if tensor is args[0] if args else False:
+                continue
+            if not tensor.is_floating_point() and tensor.numel() == 1 \
+                    and not tensor.is_complex():
+                return True
+        return False
+
+    def _after(self, op, how, tensors, before, result):
+        found = []
+        plain = _collect(result, (), found)
+        if how.kind is META and not found:
+            return
+        if how.kind is STATE:
+            self.ops.append(op)
+            return
+        if not plain:
+            if result is NotImplemented:
+                return
+            raise StopCapture("tensor-data", how.name)
+        changed = [tensor for tensor, old in zip(tensors, before) if version(tensor) != old]
+        known = self.table.known
+        if found and how.returns_self and not changed and \
+                all(known(tensor) is not None for _, tensor in found):
+            return
+        index = len(self.ops)
+        op.paths = tuple([path for path, _ in found])
+        op.inplace = op.inplace or bool(changed)
+        for leaf, (_, tensor) in enumerate(found):
+            if type(tensor) not in PLAIN_TENSORS or tensor.layout is not torch.strided:
+                raise StopCapture("tensor-subclass", _kind(tensor))
+            if known(tensor) is None:
+                self.table.add_result(tensor, OpRef(index, leaf))
+        self._note_changes(op, how, tensors, changed, found)
+        self.ops.append(op)
+
+    # ---- arguments ------------------------------------------------------------
+
+    def _pack(self, value, numbers=True):
+        """*value* with tensors as references and containers copied."""
+        kind = type(value)
+        if kind in PLAIN_TENSORS:
+            self._tensors.append(value)
+            ref = self.table.known(value)
+            return ref if ref is not None else self._outside(value)
+        if kind in IMMUTABLE:
+            return value
+        if kind is tuple:
+            return tuple([self._pack(item, numbers) for item in value])
+        if kind is list:
+            return [self._pack(item, numbers) for item in value]
+        if kind is slice:
+            return slice(self._pack(value.start), self._pack(value.stop),
+                         self._pack(value.step))
+        return self._pack_rare(value, kind, numbers)
+
+    def _pack_rare(self, value, kind, numbers):
+        if isinstance(value, torch.Tensor):
+            raise StopCapture("tensor-subclass", kind.__qualname__)
+        if isinstance(value, tuple):    # torch.Size, namedtuples, torch.return_types
+            return tuple([self._pack(item, numbers) for item in tuple.__iter__(value)])
+        if kind is dict:
+            return {self._pack(key): self._pack(item, numbers)
+                    for key, item in value.items()}
+        if isinstance(value, enum.Enum):
+            return value
+        if isinstance(value, numpy.generic) and numbers and value.dtype.kind in "biufc":
+            return value.item()
+        raise StopCapture("graph-argument", kind.__qualname__)
+
+    def _outside(self, tensor):
+        """A tensor that no operation made: known to the recorder, or a stop."""
+        node = self.recorder.external_tensor(tensor)
+        if node is None:
+            raise StopCapture("unknown-tensor", _kind(tensor))
+        if tensor.layout is not torch.strided:
+            raise StopCapture("tensor-subclass", _kind(tensor))
+        ref = self.table.add_input(tensor, node.index)
+        self._inputs[ref] = storage_key(tensor)
+        self.paths[ref] = node.path
+        return ref
+
+    # ---- changes in place -----------------------------------------------------
+
+    def _note_changes(self, op, how, tensors, changed, found):
+        if how.getter == "data":
+            self._data_storages.add(storage_key(found[0][1]))
+        if op.inplace and not changed:
+            changed = tensors       # inference tensors have no version; by name, then
+        elif how.hidden_update:
+            changed = changed + [t for t in tensors[1:] if not t.requires_grad]
+        elif isinstance(op.func, types.FunctionType):
+            changed = changed + [t for t in tensors if t.is_inference()]
+        for tensor in changed:
+            key = storage_key(tensor)
+            if op.inplace and key in self._data_storages:
+                raise StopCapture("leaf-mutation", f"{how.name} on x.data")
+            self._mutated_storages.add(key)
+
+    def mutated_inputs(self):
+        """The InputRefs whose memory some operation changed (through a view, too)."""
+        return {ref for ref, key in self._inputs.items() if key in self._mutated_storages}
+
+    # ---- for rules of the recorder ------------------------------------------
+
+    def record_call(self, func, args=(), kwargs=None):
+        """Enter a call that the function mode does not see (autocast's setters, …) and
+        that runs now, outside the tape. Its result, if any, must not matter."""
+        from magpy.recorder.torch_ops import Handling
+        self._tensors = []
+        how = Handling(func.__name__, STATE, target=func)
+        self.ops.append(TapeOp(how, func, tuple([self._pack(arg) for arg in args]),
+                               {key: self._pack(arg) for key, arg in (kwargs or {}).items()},
+                               user_place(sys._getframe(1))))
+
+    def record_result(self, func, args, kwargs, result):
+        """Enter a call, already made, whose tensors the function mode did not see
+        (``torch.FloatTensor(2, 3)``, ``Tensor.set_``)."""
+        how = handling(func)
+        tensors = self._tensors = []
+        op = TapeOp(how, func, tuple([self._pack(arg) for arg in args]),
+                    {key: self._pack(arg) for key, arg in kwargs.items()},
+                    user_place(sys._getframe(1)))
+        self._after(op, how, tensors, [version(tensor) for tensor in tensors], result)
+
+
+def _collect(result, path, found):
+    """Append (path, tensor) for each tensor in *result*; False if anything but tensors,
+    None and tuples or lists of them is in it."""
+    if isinstance(result, torch.Tensor):
+        found.append((path, result))
+        return True
+    if result is None:
+        return True
+    if isinstance(result, (tuple, list)) and not isinstance(result, torch.Size):
+        plain = True
+        for i, item in enumerate(result):
+            plain = _collect(item, path + (i,), found) and plain
+        return plain and (bool(result) or type(result) in (tuple, list))
+    return False
+
+
+def _kind(tensor):
+    layout = "" if tensor.layout is torch.strided else f", {tensor.layout}"
+    return f"{type(tensor).__qualname__} of shape {tuple(tensor.shape)}{layout}"
