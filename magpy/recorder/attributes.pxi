@@ -1,0 +1,355 @@
+# Attribute access: the lookup it really is (Objects/object.c, _PyObject_GenericGetAttrWithDict,
+# and Objects/typeobject.c, _Py_type_getattro), as edges: type and MRO, data descriptor,
+# instance dict, class attribute, __getattr__. Python code that runs inside is recorded by itself.
+
+cdef object object_getattribute = object.__getattribute__
+cdef object object_setattr = object.__setattr__
+cdef object object_delattr = object.__delattr__
+cdef object type_setattr = type.__setattr__
+cdef object module_setattr = torch.nn.Module.__setattr__
+cdef object GETSET = types.GetSetDescriptorType
+cdef object MEMBER = types.MemberDescriptorType
+cdef object FUNCTION = types.FunctionType
+cdef object PARAMETER_LIKE = (torch.Tensor, torch.nn.Module)
+cdef tuple MODULE_TABLES = ("_parameters", "_modules", "_buffers")
+
+# Types whose C attributes are plain fields of the object: reading one runs no code
+# and depends on nothing else, so a guard can read it again.
+SAFE_FIELDS = {types.FunctionType, types.MethodType, types.CellType, type, slice, range,
+               types.BuiltinFunctionType, property, staticmethod, classmethod,
+               types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
+               types.WrapperDescriptorType, types.CodeType, int, float, complex}
+
+
+cdef object look_up_type(Recorder r, cls, str name):
+    cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>name)
+    cdef object value = ABSENT if found == NULL else <object>found
+    if not magpy_is_immutable_type(cls) and not provenance.is_created(<PyObject *>cls):
+        if isinstance(value, torch.Tensor):
+            r.stop("object-read", f"{cls.__qualname__}.{name}: a tensor in a class")
+        r.edge(None, "type_lookup", (cls, name), value, f"{cls.__qualname__}.{name}")
+    return value
+
+
+cdef know_callable_of(Recorder r, descriptor):
+    """The function inside a property's getter, a staticmethod or a classmethod:
+    fixed by the descriptor's identity, which is guarded."""
+    if isinstance(descriptor, (staticmethod, classmethod)):
+        know_constant(r, descriptor.__func__)
+
+
+cdef know_constant(Recorder r, obj):
+    """*obj* can be reached only as an immutable part of something guarded by identity."""
+    if obj is None or is_leaf(obj) or is_identity_leaf(obj) or r.is_internal(obj):
+        return
+    if id(obj) not in r.nodes:
+        r.new_node(obj, kind_of(obj), path_of_constant(obj), True)
+
+
+cdef read_attribute(Recorder r, obj, str name):
+    cdef type cls = type(obj)
+    if PyType_Check(obj):
+        read_class_attribute(r, obj, name)
+        return
+    if PyModule_Check(obj):
+        read_module_attribute(r, obj, name)
+        return
+    if cls in SCALARS:
+        return
+    if cls is super:
+        read_super_attribute(r, obj.__thisclass__, obj.__self__, obj.__self_class__, name)
+        return
+    node = r.nodes.get(id(obj))
+    if node is None:
+        node = r.know(obj)
+    getter = look_up_type(r, cls, "__getattribute__")
+    if getter is not object_getattribute:
+        if PyFunction_Check(getter):
+            return
+        if getter not in GENERIC_GETTERS:
+            r.stop("object-read", f"attribute {name!r} of {cls.__name__}: its lookup has no rule")
+        if cls is types.MethodType:
+            read_method_attribute(r, obj, name)
+            return
+    descriptor = look_up_type(r, cls, name)
+    if descriptor is not ABSENT and magpy_has_descr_set(descriptor):
+        read_data_descriptor(r, obj, node, descriptor, name)
+        return
+    if magpy_has_instance_dict(cls):
+        value = own_attribute(obj, name)
+        if node is not None:
+            r.edge(node, "attr", name, value, node.path + "." + name)
+        if value is not ABSENT:
+            return
+    if descriptor is not ABSENT:
+        read_class_value(r, descriptor)
+        return
+    look_up_type(r, cls, "__getattr__")
+
+cdef object GENERIC_GETTERS = frozenset((types.FunctionType.__getattribute__,
+                                         types.MethodType.__getattribute__,
+                                         types.BuiltinFunctionType.__getattribute__))
+
+
+cdef read_method_attribute(Recorder r, method, str name):
+    """A bound method hands unknown names on to its function; its own two are fixed."""
+    if name in ("__self__", "__func__"):
+        node = r.nodes.get(id(method))
+        if node is not None:
+            r.edge(node, "member", types.MethodType.__dict__[name], getattr(method, name),
+                   node.path + "." + name)
+        return
+    read_attribute(r, method.__func__, name)
+
+
+cdef object own_attribute(obj, str name):
+    cdef PyObject *found = NULL
+    cdef int status = PyExecState_GetInstanceAttr(<PyObject *>obj, <PyObject *>name, &found)
+    if status < 0:
+        raise
+    if status == 0:
+        return ABSENT
+    value = <object>found
+    Py_DECREF(value)
+    return value
+
+
+cdef read_data_descriptor(Recorder r, obj, node, descriptor, str name):
+    cdef type kind = type(descriptor)
+    if kind is GETSET or kind is MEMBER:
+        read_field(r, obj, node, descriptor, name)
+    elif isinstance(descriptor, property):
+        getter = descriptor.fget
+        if PyFunction_Check(getter):
+            know_constant(r, getter)
+        elif getter is not None:
+            dispatch_call(r, getter, (obj,), None)
+    else:
+        look_up_type(r, kind, "__get__")
+        look_up_type(r, kind, "__set__")
+
+
+cdef read_field(Recorder r, obj, node, descriptor, str name):
+    """A field that C code reads: a slot, a function's __code__, a tensor's shape."""
+    if name == "__dict__":
+        read_instance_dict(r, obj)
+        return
+    if name == "__class__" or name == "__weakref__" or node is None:
+        return
+    if isinstance(obj, torch.Tensor) and issubclass(torch.Tensor, descriptor.__objclass__):
+        return      # the tape sees it
+    owner = descriptor.__objclass__
+    if type(descriptor) is MEMBER and magpy_is_heap_type(owner) or owner in SAFE_FIELDS:
+        value = field_value(obj, descriptor)
+        r.edge(node, "member", descriptor, value, node.path + "." + name)
+        return
+    r.stop("object-read", f"attribute {name!r} of {type(obj).__name__}")
+
+
+cdef object field_value(obj, descriptor):
+    try:
+        return descriptor.__get__(obj, type(obj))
+    except AttributeError:
+        return ABSENT
+
+
+cdef read_class_value(Recorder r, value):
+    """A value found in a class that is not a data descriptor: bind it."""
+    cdef type kind = type(value)
+    if kind is FUNCTION or kind in IDENTITIES:
+        know_callable_of(r, value)
+    elif magpy_has_descr_get(value):
+        look_up_type(r, kind, "__get__")
+
+
+cdef read_class_attribute(Recorder r, cls, str name):
+    cdef type meta = type(cls)
+    getter = look_up_type(r, meta, "__getattribute__")
+    if PyFunction_Check(getter):
+        return
+    if r.is_internal(cls):
+        return
+    in_meta = look_up_type(r, meta, name)
+    if in_meta is not ABSENT and magpy_has_descr_set(in_meta):
+        if type(in_meta) is GETSET or type(in_meta) is MEMBER:
+            if name == "__dict__":
+                r.stop("object-read", f"{cls.__qualname__}.__dict__")
+            if not magpy_is_immutable_type(cls) and name != "__class__":
+                node = r.const_node(cls)
+                r.edge(node, "member", in_meta, field_value(cls, in_meta),
+                       f"{cls.__qualname__}.{name}")
+        else:
+            read_data_descriptor(r, cls, None, in_meta, name)
+        return
+    value = look_up_type(r, cls, name)
+    if value is not ABSENT:
+        read_class_value(r, value)
+    elif in_meta is not ABSENT:
+        read_class_value(r, in_meta)
+    else:
+        look_up_type(r, meta, "__getattr__")
+
+
+cdef namespace(Recorder r, dict names):
+    """The node of a module's globals. It lives as long as the code that uses it."""
+    node = r.nodes.get(id(names))
+    if node is None:
+        node = r.new_node(names, "dict", str(names.get("__name__", "globals")), True)
+        r.keep.append(names)
+    return node
+
+
+cdef read_module_attribute(Recorder r, module, str name):
+    cdef type cls = type(module)
+    names = module.__dict__
+    if cls is not types.ModuleType:
+        getter = look_up_type(r, cls, "__getattribute__")
+        if PyFunction_Check(getter):
+            return
+        descriptor = look_up_type(r, cls, name)
+        if descriptor is not ABSENT and magpy_has_descr_set(descriptor):
+            read_data_descriptor(r, module, None, descriptor, name)
+            return
+    if name == "__dict__":
+        namespace(r, names)
+        return
+    if name == "__class__":
+        return
+    value = names.get(name, ABSENT)
+    node = namespace(r, names)
+    r.const_node(module)
+    r.edge(node, "dict", name, value, f"{node.path}.{name}")
+    if value is ABSENT:
+        if cls is not types.ModuleType:
+            if descriptor is not ABSENT:
+                read_class_value(r, descriptor)
+                return
+            look_up_type(r, cls, "__getattr__")
+        value = names.get("__getattr__", ABSENT)
+        r.edge(node, "dict", "__getattr__", value, f"{node.path}.__getattr__")
+
+
+cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
+    """super(cls, self).name: the MRO of *start*, from behind *cls* on."""
+    cdef tuple mro = start.__mro__
+    cdef object mark = (-1, "type_mro", start)
+    if mark not in r.seen and not provenance.is_created(<PyObject *>start):
+        r.seen[mark] = True
+        r.edges.append(Edge(("type_mro", start), None, ("is", mro), None,
+                            f"{start.__qualname__}.__mro__"))
+    position = mro.index(cls) + 1 if cls in mro else len(mro)
+    for base in mro[position:]:
+        value = base.__dict__.get(name, ABSENT)
+        if not magpy_is_immutable_type(base) and not provenance.is_created(<PyObject *>base):
+            r.edge(None, "type_own", (base, name), value, f"{base.__qualname__}.{name}")
+        if value is not ABSENT:
+            if magpy_has_descr_set(value):
+                read_data_descriptor(r, self_object, r.nodes.get(id(self_object)), value, name)
+            else:
+                read_class_value(r, value)
+            return
+
+
+cdef object read_instance_dict(Recorder r, obj):
+    node = r.know(obj)
+    if PyModule_Check(obj):
+        return namespace(r, obj.__dict__)
+    if node is None:
+        return None
+    names = obj.__dict__
+    known = r.nodes.get(id(names))
+    if known is None:
+        known = r.new_node(names, "dict", node.path + ".__dict__", False)
+        known.owner = node
+        r.edges.append(Edge(("instance_dict", None), node, ("type", type(names)), known, known.path))
+    return known
+
+
+# ---- writes -------------------------------------------------------------------
+
+cdef write_attribute(Recorder r, obj, str name, value):
+    """obj.name = value, or `del obj.name` when *value* is ABSENT."""
+    cdef type cls = type(obj)
+    cdef str method = "__delattr__" if value is ABSENT else "__setattr__"
+    setter = look_up_type(r, cls, method)
+    if PyFunction_Check(setter):
+        if setter is module_setattr and value is not ABSENT:
+            write_module_attribute(r, obj, name, value)
+        return
+    if PyType_Check(obj):
+        if not r.is_internal(obj):
+            write_on(r, r.const_node(obj), obj, type_setattr, name, value)
+        return
+    if PyModule_Check(obj):
+        node = namespace(r, obj.__dict__)
+        r.note_write(node)
+        r.written_key(node, "dict", name)
+        r.const_node(obj)
+        if value is ABSENT:
+            r.effect(delattr, (obj, name))
+        else:
+            r.effect(setattr, (obj, name, value))
+        return
+    descriptor = look_up_type(r, cls, name)
+    node = r.know(obj)
+    if descriptor is not ABSENT and magpy_has_descr_set(descriptor):
+        write_data_descriptor(r, obj, node, descriptor, name, value)
+        return
+    if node is None:
+        return
+    if node.kind == "tensor":
+        r.stop("object-write", f"attribute {name!r} of a tensor")
+    if setter is not object_setattr and setter is not object_delattr:
+        r.stop("object-write", f"attribute {name!r} of {cls.__name__}")
+    write_on(r, node, obj, object_setattr, name, value)
+
+
+cdef write_on(Recorder r, node, obj, setter, str name, value):
+    if value is ABSENT:
+        setter = type.__delattr__ if setter is type_setattr else object_delattr
+        r.effect(setter, (obj, name))
+    else:
+        r.effect(setter, (obj, name, value))
+    node.written = True
+    r.written_key(node, "attr", name)
+
+
+cdef write_data_descriptor(Recorder r, obj, node, descriptor, str name, value):
+    cdef type kind = type(descriptor)
+    if isinstance(descriptor, property):
+        know_constant(r, descriptor.fdel if value is ABSENT else descriptor.fset)
+    elif kind is MEMBER and magpy_is_heap_type(descriptor.__objclass__):
+        if node is not None:
+            write_on(r, node, obj, object_setattr, name, value)
+            r.written_key(node, "member", descriptor)
+    elif kind is GETSET or kind is MEMBER:
+        if node is not None and node.kind == "tensor" or isinstance(obj, torch.Tensor):
+            return      # the tape sees it
+        if node is not None:
+            r.stop("object-write", f"attribute {name!r} of {type(obj).__name__}")
+    else:
+        look_up_type(r, kind, "__delete__" if value is ABSENT else "__set__")
+
+
+cdef write_module_attribute(Recorder r, module, str name, value):
+    """A plain value set on an nn.Module. torch's __setattr__ then only looks that no
+    parameter, buffer or submodule has the name, and writes the instance dict; that
+    is noted at once. Parameters, buffers and submodules take the recorded way."""
+    if isinstance(value, PARAMETER_LIKE):
+        return
+    node = r.know(module)
+    if node is None:
+        return
+    descriptor = look_up_type(r, type(module), name)
+    if descriptor is not ABSENT and magpy_has_descr_set(descriptor):
+        return
+    for table in MODULE_TABLES:
+        entries = own_attribute(module, table)
+        if entries is ABSENT:
+            return
+        r.edge(node, "attr", table, entries, node.path + "." + table)
+        if name in entries:
+            return
+        read_key(r, entries, name)
+    write_on(r, node, module, object_setattr, name, value)
+    r.leaf()

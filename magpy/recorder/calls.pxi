@@ -1,0 +1,234 @@
+# Calls: a Python function is recorded by running it; a C function needs a rule
+# (magpy/recorder/callables), found by the function object itself.
+
+from magpy.recorder.callables.registry import RULES, TORCH_OPERATORS, LEAF_CODE
+
+cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
+cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
+cdef object KWDEFAULTS_FIELD = types.FunctionType.__dict__["__kwdefaults__"]
+cdef object GLOBALS_FIELD = types.FunctionType.__dict__["__globals__"]
+cdef object SELF_FIELD = types.MethodType.__dict__["__self__"]
+cdef object FUNC_FIELD = types.MethodType.__dict__["__func__"]
+cdef object METHOD_WRAPPER = types.MethodWrapperType
+cdef object DESCRIPTORS = frozenset((types.MethodDescriptorType, types.WrapperDescriptorType,
+                                     types.ClassMethodDescriptorType))
+
+
+cdef dispatch_call(Recorder r, func, tuple args, kwargs):
+    """*func*(*args, **kwargs) is about to be called: apply its rule."""
+    cdef type cls = type(func)
+    if cls is FUNCTION:
+        call_function(r, func, args, kwargs)
+    elif cls is types.MethodType:
+        call_method(r, func, args, kwargs)
+    elif cls is types.BuiltinFunctionType:
+        call_builtin(r, func, args, kwargs)
+    elif cls in DESCRIPTORS:
+        apply_rule(r, func, args, kwargs)
+    elif cls is METHOD_WRAPPER:
+        owner = func.__self__
+        r.know(owner)
+        call_descriptor(r, type(owner), func.__name__, (owner,) + args, kwargs)
+    elif PyType_Check(func):
+        call_class(r, func, args, kwargs)
+    else:
+        call_instance(r, func, args, kwargs)
+
+
+cdef call_function(Recorder r, func, tuple args, kwargs):
+    """A Python function. Most have no rule; those that have are leaves and such."""
+    if hasattr(func, "_magpy_disable"):
+        r.stop("disabled", func.__qualname__)
+    rule = RULES.get(func)
+    if rule is not None:
+        rule(r, func, args, kwargs or {})
+    elif func.__code__ in LEAF_CODE:
+        r.leaf()
+
+
+cdef call_method(Recorder r, method, tuple args, kwargs):
+    node = r.know(method)
+    owner = method.__self__
+    func = method.__func__
+    if node is not None and not node.const:
+        r.edge(node, "member", SELF_FIELD, owner, node.path + ".__self__")
+        r.edge(node, "member", FUNC_FIELD, func, node.path + ".__func__")
+    elif node is not None:
+        know_constant(r, owner)
+        know_constant(r, func)
+    dispatch_call(r, func, (owner,) + args, kwargs)
+
+
+cdef call_builtin(Recorder r, func, tuple args, kwargs):
+    rule = RULES.get(func)
+    if rule is not None:
+        rule(r, func, args, kwargs or {})
+        return
+    if func in TORCH_OPERATORS:
+        torch_operator(r, func, args, kwargs)
+        return
+    owner = func.__self__
+    if owner is not None and not PyModule_Check(owner):
+        name = func.__name__
+        if PyType_Check(owner):
+            call_class_builtin(r, func, owner, name, args, kwargs)
+            return
+        if not provenance.is_created(<PyObject *>func) and is_bound(func):
+            r.know(func)
+        r.know(owner)
+        call_descriptor(r, type(owner), name, (owner,) + args, kwargs)
+        return
+    unknown_callable(r, func)
+
+
+cdef call_class_builtin(Recorder r, func, owner, str name, tuple args, kwargs):
+    """A classmethod or __new__ of a C type, bound to a type (dict.fromkeys)."""
+    for base in owner.__mro__:
+        found = base.__dict__.get(name)
+        if found is not None:
+            rule = RULES.get(found)
+            if rule is None and name == "__new__":
+                rule = RULES.get(found) or RULES.get(base.__new__)
+            if rule is not None:
+                rule(r, func, args if name == "__new__" else (owner,) + args, kwargs or {})
+                return
+            break
+    unknown_callable(r, func)
+
+
+cdef call_descriptor(Recorder r, cls, str name, tuple args, kwargs):
+    """Method *name* of a C type, as found on the type of its receiver."""
+    cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>name)
+    if found == NULL:
+        r.stop("unknown-callable", f"{cls.__qualname__}.{name}")
+    apply_rule(r, <object>found, args, kwargs)
+
+
+cdef apply_rule(Recorder r, func, tuple args, kwargs):
+    rule = RULES.get(func)
+    if rule is not None:
+        rule(r, func, args, kwargs or {})
+    elif func in TORCH_OPERATORS:
+        torch_operator(r, func, args, kwargs)
+    else:
+        unknown_callable(r, func)
+
+
+cdef unknown_callable(Recorder r, func):
+    module = getattr(func, "__module__", None) or getattr(
+        getattr(func, "__objclass__", None), "__module__", None)
+    name = getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+    r.stop("unknown-callable", f"{module}.{name}" if module else str(name))
+
+
+cdef torch_operator(Recorder r, func, tuple args, kwargs):
+    """An operation that the tape sees. Its outside tensors must be known, and its
+    outside lists are read."""
+    for arg in args:
+        read_deep(r, arg, 0)
+    if kwargs:
+        for arg in kwargs.values():
+            read_deep(r, arg, 0)
+
+
+cdef call_class(Recorder r, cls, tuple args, kwargs):
+    """type.__call__: metaclass, then __new__, then __init__."""
+    rule = RULES.get(cls)
+    if rule is not None:
+        rule(r, cls, args, kwargs or {})
+        return
+    caller = look_up_type(r, type(cls), "__call__")
+    if PyFunction_Check(caller):
+        return
+    if caller is not TYPE_CALL:
+        unknown_callable(r, caller)
+    maker = look_up_type(r, cls, "__new__")
+    setup = look_up_type(r, cls, "__init__")
+    if isinstance(maker, staticmethod):
+        know_constant(r, maker.__func__)
+        maker = maker.__func__
+    python_setup = PyFunction_Check(setup)
+    if not PyFunction_Check(maker):
+        call_maker(r, cls, maker, args, kwargs, python_setup)
+    if not python_setup and not PyFunction_Check(maker):
+        rule = RULES.get(setup)
+        if rule is None:
+            unknown_callable(r, setup)
+        rule(r, setup, (None,) + args, kwargs or {})
+
+cdef object TYPE_CALL = type.__call__
+cdef object OBJECT_NEW = object.__new__
+
+
+cdef call_maker(Recorder r, cls, maker, tuple args, kwargs, bint python_setup):
+    """__new__ of a C type. With a Python __init__ behind it, it ignores what it is
+    given for all the types whose rule is listed in the table as a plain allocator."""
+    if maker is OBJECT_NEW:
+        return
+    rule = RULES.get(maker)
+    if rule is None:
+        unknown_callable(r, maker)
+    rule(r, maker, (cls,) + args, kwargs or {})
+
+
+cdef call_instance(Recorder r, obj, tuple args, kwargs):
+    """An object whose type has __call__."""
+    cdef type cls = type(obj)
+    rule = RULES.get(cls.__call__) if not magpy_is_heap_type(cls) else None
+    if rule is not None:
+        rule(r, cls.__call__, (obj,) + args, kwargs or {})
+        return
+    if cls is torch._ops.OpOverloadPacket or cls is torch._ops.OpOverload:
+        torch_operator(r, obj, args, kwargs)
+        r.leaf()
+        return
+    r.know(obj)
+    caller = look_up_type(r, cls, "__call__")
+    if caller is ABSENT:
+        return          # a TypeError is to come
+    if PyFunction_Check(caller):
+        call_function(r, caller, (obj,) + args, kwargs)
+    else:
+        apply_rule(r, caller, (obj,) + args, kwargs)
+
+
+cdef bint apply_special(Recorder r, str name, tuple args) except -1:
+    """An operator whose receiver is args[0]: which method does its type have?"""
+    cdef type cls = type(args[0])
+    method = look_up_type(r, cls, name)
+    if method is ABSENT or method is None:
+        return False
+    if PyFunction_Check(method):
+        r.know(args[0])
+        call_function(r, method, args, None)
+    elif type(method) in DESCRIPTORS:
+        apply_rule(r, method, args, None)
+    elif type(method) is types.BuiltinFunctionType:
+        apply_rule(r, method, args, None)
+    else:
+        read_class_value(r, method)
+        if isinstance(method, (staticmethod, classmethod)):
+            dispatch_call(r, method.__func__, args[1:], None)
+    return True
+
+
+cdef enter_function(Recorder r, func):
+    """A frame of *func* starts: its code and defaults are reads of the function."""
+    node = r.nodes.get(id(func))
+    if node is None:
+        if provenance.is_created(<PyObject *>func):
+            return
+        r.stop("unknown-function", func.__qualname__)
+    if node.done is not None:
+        return
+    node.done = "function"
+    r.edge(node, "member", CODE_FIELD, func.__code__, node.path + ".__code__")
+    for field, name in ((DEFAULTS_FIELD, "__defaults__"), (KWDEFAULTS_FIELD, "__kwdefaults__")):
+        value = field.__get__(func)
+        r.edge(node, "member", field, value, f"{node.path}.{name}")
+        if value is not None:
+            read_content(r, value)
+    if not node.const:
+        names = func.__globals__
+        namespace(r, names)
+        r.edge(node, "member", GLOBALS_FIELD, names, node.path + ".__globals__")

@@ -1,0 +1,163 @@
+# Reads of the builtin containers and their subclasses, by the base type's own
+# behaviour: an override in a subclass is Python code, and recorded as such.
+
+cdef object list_getitem = list.__getitem__
+cdef object dict_get = dict.get
+cdef object dict_keys = dict.keys
+from collections import OrderedDict
+cdef object ordered_keys = OrderedDict.keys
+
+
+cdef object base_keys(mapping):
+    return tuple(ordered_keys(mapping) if isinstance(mapping, OrderedDict) else dict_keys(mapping))
+
+
+cdef object snapshot(obj):
+    """A shallow copy of a container's content."""
+    if PyList_Check(obj):
+        return list(list.__iter__(obj))
+    if PyDict_Check(obj):
+        return {key: dict_get(obj, key) for key in base_keys(obj)}
+    if PyAnySet_Check(obj):
+        return set(set.__iter__(obj) if isinstance(obj, set) else frozenset.__iter__(obj))
+    return None
+
+
+cdef object content_of(node):
+    """The content at the start of the call."""
+    return node.obj if node.snapshot is None or node.kind == "tensor" else node.snapshot
+
+
+cdef check_edge(Recorder r, node, str kind, expected):
+    """A check of the node itself (its length, its keys), once."""
+    cdef object mark = (node.index, kind, None)
+    if mark not in r.seen:
+        r.seen[mark] = True
+        r.edges.append(Edge(("slot", None), node, (kind, expected), None, node.path))
+
+
+cdef read_length(Recorder r, obj):
+    node = r.know(obj)
+    if node is None:
+        return
+    if node.kind in ("list", "dict", "tuple", "set"):
+        check_edge(r, node, "len", base_length(content_of(node)))
+    else:
+        r.stop("object-read", f"length of {type(obj).__name__}")
+
+
+cdef Py_ssize_t base_length(obj) except -1:
+    if PyList_Check(obj):
+        return list.__len__(obj)
+    if PyDict_Check(obj):
+        return dict.__len__(obj)
+    if PyTuple_Check(obj):
+        return tuple.__len__(obj)
+    return set.__len__(obj) if isinstance(obj, set) else frozenset.__len__(obj)
+
+
+cdef read_truth(Recorder r, obj):
+    node = r.know(obj)
+    if node is None:
+        return
+    if node.kind in ("list", "dict", "tuple", "set"):
+        check_edge(r, node, "truth", base_length(content_of(node)) > 0)
+    else:
+        r.stop("object-read", f"truth of {type(obj).__name__}")
+
+
+cdef read_content(Recorder r, obj):
+    node = r.know(obj)
+    if node is None or node.done == "content":
+        return
+    content = content_of(node)
+    if node.kind == "list" or node.kind == "tuple":
+        check_edge(r, node, "len", base_length(content))
+        read_items(r, node, content)
+    elif node.kind == "dict":
+        read_entries(r, node, content)
+    elif node.kind == "set":
+        if not all([is_leaf(item) or is_identity_leaf(item) for item in content]):
+            r.stop("dict-key", f"{node.path}: a set of objects")
+        check_edge(r, node, "set", frozenset(content))
+    else:
+        r.stop("object-read", f"content of {type(obj).__name__}")
+    node.done = "content"
+
+
+cdef read_items(Recorder r, node, content):
+    cdef Py_ssize_t i = 0
+    cdef str op = node.kind
+    for item in (list.__iter__(content) if op == "list" else tuple.__iter__(content)):
+        r.edge(node, op, i, item, f"{node.path}[{i}]")
+        i += 1
+
+
+cdef read_entries(Recorder r, node, content):
+    keys = base_keys(content)
+    for key in keys:
+        if not (is_leaf(key) or is_identity_leaf(key)):
+            r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
+    check_edge(r, node, "keys", keys)
+    for key in keys:
+        r.edge(node, "dict", key, dict_get(content, key), f"{node.path}[{key!r}]")
+
+
+cdef read_deep(Recorder r, obj, int depth):
+    if is_leaf(obj) or is_identity_leaf(obj):
+        return
+    if depth > 200:
+        r.stop("object-read", "containers nested too deeply, or in a cycle")
+    cdef object node = r.know(obj)
+    if PyList_Check(obj) or PyTuple_Check(obj):
+        if node is not None:
+            read_content(r, obj)
+        for item in (list.__iter__(obj) if PyList_Check(obj) else tuple.__iter__(obj)):
+            read_deep(r, item, depth + 1)
+    elif PyDict_Check(obj):
+        if node is not None:
+            read_content(r, obj)
+        for key in base_keys(obj):
+            read_deep(r, dict_get(obj, key), depth + 1)
+    elif PyAnySet_Check(obj):
+        if node is not None:
+            read_content(r, obj)
+    elif type(obj) is slice:
+        read_deep(r, obj.start, depth + 1)
+        read_deep(r, obj.stop, depth + 1)
+        read_deep(r, obj.step, depth + 1)
+    elif node is not None and not magpy_is_heap_type(type(obj)) and node.kind == "object":
+        r.stop("object-read", f"content of {type(obj).__name__}")
+
+
+cdef read_key(Recorder r, mapping, key):
+    node = r.know(mapping)
+    if node is None:
+        return
+    if not (is_leaf(key) or is_identity_leaf(key)):
+        if provenance.is_created(<PyObject *>key) and type(key).__hash__ is object.__hash__:
+            return          # made during the call: nothing outside can be equal to it
+        owner = r.know(key)
+        if owner is None or not owner.const or type(key).__hash__ is not object.__hash__:
+            r.stop("dict-key", f"{node.path} looked up by a {type(key).__name__}")
+    content = content_of(node)
+    value = dict_get(content, key, ABSENT)
+    r.edge(node, "dict", key, value, f"{node.path}[{key!r}]")
+
+
+cdef read_index(Recorder r, sequence, index):
+    node = r.know(sequence)
+    if node is None:
+        return
+    if node.written or not isinstance(index, int):
+        read_content(r, sequence)
+        return
+    cdef Py_ssize_t size = base_length(sequence)
+    cdef object i = index
+    if i < 0 or i >= size:
+        check_edge(r, node, "len", size)
+        i += size
+        if i < 0 or i >= size:
+            return
+    value = tuple.__getitem__(sequence, i) if PyTuple_Check(sequence) else list_getitem(sequence, i)
+    r.edge(node, node.kind, int(i), value, f"{node.path}[{i}]")

@@ -1,0 +1,44 @@
+# The callback of the evaluation loop.
+
+cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
+    cdef Recorder r = <Recorder>data
+    cdef Handler handler
+    if r.paused:
+        return 0
+    if r.leaf_frame != NULL:
+        if e.frame != <_PyInterpreterFrame *>r.leaf_frame:
+            return 0
+        if r.leaf_until_exit:
+            if e.event == PyExecState_UNWIND or (
+                    e.event == PyExecState_INSTRUCTION and leaves_frame(e.opcode)):
+                r.leaf_frame = NULL
+            return 0
+        r.leaf_frame = NULL
+    if e.event != PyExecState_INSTRUCTION:
+        if e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
+            handler = check_generator
+        else:
+            return 0
+    else:
+        r.events += 1
+        handler = HANDLERS[e.opcode]
+        if handler == NULL:
+            return 0
+    r.paused += 1
+    r.current_frame = e.frame
+    r.current_offset = e.offset
+    try:
+        handler(r, e)
+    except StopCapture as stop:
+        r.note_stop(stop.reason, stop.detail)
+    except BaseException as error:
+        r.internal_error = error
+        r.note_stop("internal-error", f"{type(error).__name__}: {error}")
+    finally:
+        r.paused -= 1
+    return 0
+
+
+cdef bint leaves_frame(int opcode) noexcept:
+    return (opcode == RETURN_VALUE or opcode == RETURN_CONST or opcode == YIELD_VALUE
+            or opcode == RETURN_GENERATOR)

@@ -1,0 +1,140 @@
+# Which objects are values (compared by content) and which are their own identity.
+
+cdef extern from "Python.h":
+    int PyType_Check(object o)
+    int PyModule_Check(object o)
+    int PyCode_Check(object o)
+    int PyCFunction_Check(object o)
+    int PyFunction_Check(object o)
+    int PyMethod_Check(object o)
+    int PyCell_Check(object o)
+    object PyCell_GET(object cell)
+    int PyLong_CheckExact(object o)
+    int PyUnicode_CheckExact(object o)
+    int PyFloat_CheckExact(object o)
+    int PyTuple_CheckExact(object o)
+    int PyDict_CheckExact(object o)
+    int PyList_CheckExact(object o)
+    int PyList_Check(object o)
+    int PyDict_Check(object o)
+    int PyTuple_Check(object o)
+    int PyAnySet_Check(object o)
+    int PyBool_Check(object o)
+
+cdef extern from *:
+    """
+    static inline int magpy_is_heap_type(PyObject *t) {
+        return (((PyTypeObject *)t)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    }
+    static inline int magpy_is_immutable_type(PyObject *t) {
+        return (((PyTypeObject *)t)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0;
+    }
+    static inline int magpy_has_descr_set(PyObject *d) {
+        return Py_TYPE(d)->tp_descr_set != NULL;
+    }
+    static inline int magpy_has_descr_get(PyObject *d) {
+        return Py_TYPE(d)->tp_descr_get != NULL;
+    }
+    static inline int magpy_has_instance_dict(PyObject *t) {
+        PyTypeObject *type = (PyTypeObject *)t;
+        return type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
+    }
+    static inline PyObject *magpy_cell_content(PyObject *cell) {
+        return PyCell_GET(cell);
+    }
+    static inline PyObject *magpy_code_name(PyCodeObject *code, int i) {
+        return PyTuple_GET_ITEM(code->co_names, i);
+    }
+    static inline PyObject *magpy_code_const(PyCodeObject *code, int i) {
+        return PyTuple_GET_ITEM(code->co_consts, i);
+    }
+    """
+    bint magpy_is_heap_type(object t)
+    bint magpy_is_immutable_type(object t)
+    bint magpy_has_descr_set(object d)
+    bint magpy_has_descr_get(object d)
+    bint magpy_has_instance_dict(object t)
+    PyObject *magpy_cell_content(PyObject *cell)
+    PyObject *magpy_code_name(PyCodeObject *code, int i)
+    PyObject *magpy_code_const(PyCodeObject *code, int i)
+
+cdef object SCALARS = frozenset((
+    type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented),
+    range, torch.Size, torch.device))
+
+# Objects without state of their own that could change, and types: what matters is
+# which one it is. A type's or module's attributes are read through edges that start at it.
+cdef object IDENTITIES = frozenset((
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+    types.CodeType, property, staticmethod, classmethod, types.GenericAlias, types.UnionType,
+    torch.dtype, torch.layout, torch.memory_format, torch.qscheme,
+    torch._ops.OpOverload, torch._ops.OpOverloadPacket))
+
+
+cdef bint is_leaf(obj):
+    """An immutable value without references to anything but such values."""
+    cdef object item
+    cdef type t = type(obj)
+    if t in SCALARS or t in IDENTITY_SCALARS:
+        return True
+    if t is tuple or t is frozenset:
+        for item in obj:
+            if not is_leaf(item):
+                return False
+        return True
+    if t is slice:
+        return is_leaf(obj.start) and is_leaf(obj.stop) and is_leaf(obj.step)
+    return False
+
+cdef object IDENTITY_SCALARS = frozenset((
+    torch.dtype, torch.layout, torch.memory_format, torch.qscheme))
+
+
+cdef bint is_identity_leaf(obj):
+    """An object for which only "the same one" counts."""
+    cdef type t = type(obj)
+    if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
+        return not (t is types.BuiltinFunctionType and is_bound(obj))
+    return isinstance(t, enum.EnumType) or t in MORE_IDENTITIES
+
+
+MORE_IDENTITIES = set()     # filled by the rule tables: typing objects, re patterns, ...
+
+
+cdef bint is_bound(obj):
+    """A builtin function that carries an object which is not a module or a type."""
+    cdef object owner = obj.__self__
+    return not (owner is None or PyModule_Check(owner) or PyType_Check(owner)
+                or type(owner).__module__ == "torch")
+
+
+cdef bint is_singleton(obj):
+    return obj is None or obj is True or obj is False or obj is Ellipsis or obj is NotImplemented
+
+
+cdef str kind_of(obj):
+    if PyList_Check(obj):
+        return "list"
+    if PyDict_Check(obj):
+        return "dict"
+    if PyTuple_Check(obj):
+        return "tuple"
+    if PyAnySet_Check(obj):
+        return "set"
+    if PyFunction_Check(obj):
+        return "function"
+    if PyMethod_Check(obj):
+        return "method"
+    if PyCell_Check(obj):
+        return "cell"
+    return "object"
+
+
+cdef str path_of_constant(obj):
+    if PyType_Check(obj):
+        return f"{obj.__module__}.{obj.__qualname__}"
+    name = getattr(obj, "__name__", None) if not PyDict_Check(obj) else None
+    if name is not None and isinstance(name, str):
+        return name
+    return f"<{type(obj).__name__}>"

@@ -1,0 +1,31 @@
+"""Where in the user's code something happened."""
+
+import functools
+import os
+import sysconfig
+
+import torch
+
+_OWN = tuple(os.path.join(os.path.dirname(path), "") for path in (
+    torch.__file__, os.path.dirname(os.path.abspath(__file__))))
+_STDLIB = os.path.join(sysconfig.get_path("stdlib"), "")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library(filename):
+    """True for code of torch, of MagPy and of Python's standard library."""
+    if filename.startswith("<frozen ") or filename.startswith(_OWN):
+        return True
+    return filename.startswith(_STDLIB) and "site-packages" not in filename
+
+
+def user_place(frame):
+    """(file, line, function) of the innermost frame that is not library code;
+    of the innermost frame at all when there is none. *frame* may be None."""
+    first = frame
+    while frame is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    frame = frame if frame is not None else first
+    if frame is None:
+        return "<unknown>", 0, "<unknown>"
+    return frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname

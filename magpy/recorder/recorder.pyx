@@ -1,0 +1,367 @@
+# distutils: language = c++
+# cython: language_level=3
+"""The recorder: runs one call for real and notes what it read and wrote outside.
+
+The hook calls `on_event` before every instruction. A table has one handler for each
+base opcode; most are empty, because an instruction that only moves values inside a
+frame cannot touch outside state. A handler looks at the operands *before* the
+instruction runs, works out which outside references it is going to read, and adds
+an edge for each; the interpreter then does the work. So nothing of Python's
+semantics is re-implemented except the question "what does this read?", and a wrong
+answer there shows as an operand that the RefGraph does not know, which stops the
+capture.
+
+While a handler runs the recorder is paused: Python code that it runs (rules, the
+tape) is not recorded.
+"""
+
+import gc
+import sys
+import time
+import types
+import threading
+import enum
+
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF, Py_DECREF
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Contains
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from magpy.hook.execstate cimport *
+from magpy.hook cimport provenance
+
+import torch
+from magpy.reasons import StopCapture
+from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Stop, Recording
+from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages, version
+from magpy.recorder import places
+
+include "leaves.pxi"
+include "attributes.pxi"
+include "containers.pxi"
+include "calls.pxi"
+include "increments.pxi"
+include "opcodes.pxi"
+
+# Roots are edges without a parent node; nodes below a constant start from it.
+GLOBAL_NAMESPACE_OPS = frozenset(("type_lookup", "type_own"))
+
+
+cdef class Recorder:
+    """The state of the recording that runs on this thread."""
+
+    cdef public object recording
+    cdef public dict nodes            # id(object) -> Node
+    cdef public list edges
+    cdef public list effects
+    cdef dict seen                    # (node index, op, key) -> True
+    cdef list tensors                 # nodes of kind "tensor"
+    cdef list keep                    # keeps external objects alive, so ids stay valid
+    cdef list identity_observed
+    cdef public int paused
+    cdef public object stop_reason    # Stop or None
+    cdef public object internal_error
+    cdef void *leaf_frame
+    cdef bint leaf_until_exit
+    cdef void *current_frame          # of the event being handled
+    cdef int current_offset
+    cdef void *increment_frame        # a store that completes an increment is to come
+    cdef int increment_offset
+    cdef public long events
+    cdef bint hooked
+    cdef dict namespaces              # id(globals dict) -> Node
+
+    def __init__(self, recording):
+        self.recording = recording
+        self.nodes = {}
+        self.edges = recording.edges
+        self.effects = recording.effects
+        self.seen = {}
+        self.tensors = []
+        self.keep = []
+        self.identity_observed = []
+        self.namespaces = {}
+        self.leaf_frame = NULL
+        self.increment_frame = NULL
+        provenance.forget()
+
+    # ---- running ---------------------------------------------------------
+
+    cdef start(self):
+        if PyExecState_GetHook(NULL) != NULL:
+            raise StopCapture("hook-in-use")
+        provenance.begin()
+        self.hooked = True
+        PyExecState_SetHook(on_event, <void *>self)
+
+    cdef finish(self):
+        if self.hooked:
+            PyExecState_SetHook(NULL, NULL)
+            provenance.pause()
+            self.hooked = False
+
+    def pause(self):
+        """Stop recording until the matching `resume` (nestable)."""
+        self.paused += 1
+
+    def resume(self):
+        self.paused -= 1
+
+    @property
+    def stopped(self):
+        return self.stop_reason is not None
+
+    def stop(self, reason, detail=""):
+        """End the capture; the user's call goes on unrecorded. Raises StopCapture."""
+        self.note_stop(reason, detail)
+        raise StopCapture(reason, detail)
+
+    cpdef note_stop(self, reason, detail):
+        if self.stop_reason is None:
+            filename, lineno, function = self.user_place()
+            self.stop_reason = Stop(reason, detail, filename, lineno, function)
+            self.finish()
+
+    def user_place(self):
+        """(file, line, function) of the innermost frame of the user's own code."""
+        return places.user_place(sys._getframe())
+
+    # ---- what an object is -----------------------------------------------
+
+    cpdef bint is_internal(self, obj):
+        """Was *obj* made during this recording?"""
+        return provenance.is_created(<PyObject *>obj) and id(obj) not in self.nodes
+
+    cpdef node_of(self, obj):
+        return self.nodes.get(id(obj))
+
+    cpdef external_tensor(self, tensor):
+        """The node of a tensor that was reached from outside, or None."""
+        node = self.nodes.get(id(tensor))
+        return node if node is not None and node.kind == "tensor" else None
+
+    cpdef know(self, obj):
+        """The node of *obj*; None for a leaf or an internal object. Else stops."""
+        node = self.nodes.get(id(obj))
+        if node is not None:
+            return node
+        if provenance.is_created(<PyObject *>obj) or is_leaf(obj) or is_identity_leaf(obj):
+            return None
+        self.stop("unknown-object", f"{type(obj).__name__} object of unknown origin")
+
+    # ---- nodes and edges -------------------------------------------------
+
+    cpdef const_node(self, obj, str path=None):
+        """The node of an object that is guarded by identity (or lives as long as the
+        compiled callable), from which reads may start."""
+        node = self.nodes.get(id(obj))
+        if node is not None:
+            return node
+        if path is None:
+            path = path_of_constant(obj)
+        return self.new_node(obj, "const", path, True)
+
+    cdef new_node(self, obj, str kind, str path, bint const):
+        node = Node(len(self.recording.nodes), obj, kind, path, const)
+        self.recording.nodes.append(node)
+        self.nodes[id(obj)] = node
+        if kind == "tensor":
+            node.meta = TensorMeta(obj)
+            node.snapshot = version(obj)
+            self.tensors.append(node)
+        return node
+
+    cpdef edge(self, parent, str op, key, value, str text):
+        """Note that reading (op, key) of *parent* gave *value* (or ABSENT).
+
+        Only the first read of a reference counts, and none that follows a write to
+        it by this recording. Returns the node of *value*, if it has one.
+        """
+        cdef object mark
+        if parent is not None:
+            if parent.owner is not None and op == "dict":   # obj.__dict__[key] is obj.key
+                parent = parent.owner
+                op = "attr"
+            mark = (parent.index, op, key)
+            if parent.written_keys is not None and (op, key) in parent.written_keys:
+                return self.read_written(parent, op, key, text, value)
+        else:
+            mark = (-1, op, key)
+        if mark in self.seen:
+            return self.nodes.get(id(value))
+        self.seen[mark] = True
+        return self.add_edge(parent, op, key, value, text)
+
+    cdef read_written(self, parent, str op, key, str text, value):
+        """A read after a write. If the write was an increment, the value seen depends
+        on the one before: that one is guarded now."""
+        original = parent.written_keys[(op, key)]
+        if original is not ABSENT:
+            parent.written_keys[(op, key)] = ABSENT
+            self.edges.append(Edge((op, key), parent, ("leaf", original), None, text))
+        return self.nodes.get(id(value))
+
+    cdef add_edge(self, parent, str op, key, value, str text):
+        cdef object load = (op, key)
+        if value is ABSENT:
+            self.edges.append(Edge(load, parent, ("absent", None), None, text))
+            return None
+        if is_leaf(value):
+            self.edges.append(Edge(load, parent, ("leaf", value), None, text))
+            return None
+        node = self.nodes.get(id(value))
+        if node is not None:
+            if node.const:
+                self.edges.append(Edge(load, parent, ("is", value), None, text))
+            else:
+                self.edges.append(Edge(load, parent, ("same", node), None, text))
+            return node
+        if provenance.is_created(<PyObject *>value):
+            self.stop("hidden-write", f"{text} was set during the call by code no rule covers")
+        if is_identity_leaf(value) or self.found_in_namespace(parent, op, value):
+            self.edges.append(Edge(load, parent, ("is", value), None, text))
+            self.keep.append(value)
+            if isinstance(value, types.FunctionType):
+                return self.const_node(value, text)
+            return None
+        return self.add_node(load, parent, value, text)
+
+    cdef bint found_in_namespace(self, parent, str op, value):
+        """Functions found in a module or a class are guarded by identity; functions
+        elsewhere may be made anew for each call, so their code and closure count."""
+        if op in GLOBAL_NAMESPACE_OPS:
+            return True
+        return (isinstance(value, types.FunctionType) and parent is not None
+                and parent.const and op == "dict")
+
+    cdef add_node(self, load, parent, value, str text):
+        if isinstance(value, torch.Tensor):
+            node = self.new_node(value, "tensor", text, False)
+            self.edges.append(Edge(load, parent, ("tensor", node.meta), node, text))
+            return node
+        node = self.new_node(value, kind_of(value), text, False)
+        self.edges.append(Edge(load, parent, ("type", type(value)), node, text))
+        return node
+
+    # ---- reads that rules ask for ----------------------------------------
+
+    cpdef read_attr(self, obj, str name):
+        """Attribute lookup, as getattr does it (code that runs inside is recorded)."""
+        read_attribute(self, obj, name)
+
+    cpdef read_len(self, obj):
+        read_length(self, obj)
+
+    cpdef read_truth(self, obj):
+        read_truth(self, obj)
+
+    cpdef read_content(self, obj):
+        """All items of a container, one level: order and identity of each."""
+        read_content(self, obj)
+
+    cpdef read_deep(self, obj):
+        """Everything below *obj* in containers of containers."""
+        read_deep(self, obj, 0)
+
+    cpdef read_key(self, mapping, key):
+        read_key(self, mapping, key)
+
+    cpdef read_index(self, sequence, index):
+        read_index(self, sequence, index)
+
+    cpdef read_instance_dict(self, obj):
+        """obj.__dict__ as a node of its own; returns its node (None: internal)."""
+        return read_instance_dict(self, obj)
+
+    cpdef write_attr(self, obj, str name, value):
+        """obj.name = value, as setattr does it."""
+        write_attribute(self, obj, name, value)
+
+    cpdef delete_attr(self, obj, str name):
+        write_attribute(self, obj, name, ABSENT)
+
+    cpdef type_lookup(self, cls, str name):
+        """Look *name* up in the MRO of *cls*; returns what is there, or ABSENT."""
+        return look_up_type(self, cls, name)
+
+    cpdef read_state(self, str text, value, predicate):
+        """Guard a piece of C state: *predicate*() must keep giving *value* (a leaf)."""
+        self.edge(None, "call", predicate, value, text)
+
+    cpdef special(self, str name, tuple args):
+        """An operator on args[0]: finds type(args[0]).name and applies its rule.
+        Returns False when the type has no such method."""
+        return apply_special(self, name, args)
+
+    cpdef call(self, func, tuple args, dict kwargs):
+        """*func* is about to be called by C code."""
+        dispatch_call(self, func, args, kwargs)
+
+    cpdef observe_identity(self, obj):
+        """*obj*'s identity matters: keep it distinct from others of its type."""
+        node = self.know(obj)
+        if node is not None and not node.const and node not in self.identity_observed:
+            self.identity_observed.append(node)
+
+    cpdef compare_identity(self, a, b):
+        """`a is b` was asked."""
+        if is_leaf(a) and is_leaf(b) and not (is_singleton(a) or is_singleton(b)):
+            return
+        self.observe_identity(a)
+        self.observe_identity(b)
+
+    cpdef leaf(self):
+        """Run what the current instruction calls without recording it."""
+        self.leaf_frame = self.current_frame
+        self.leaf_until_exit = False
+
+    # ---- start and end of the call ---------------------------------------
+
+    def recording_roots(self):
+        """Note the callable and the arguments. A stop here is a stop of the capture."""
+        try:
+            roots_of_call(self)
+        except StopCapture:
+            pass
+
+    def complete(self):
+        try:
+            complete_recording(self)
+        except StopCapture:
+            pass
+
+    # ---- writes ----------------------------------------------------------
+
+    cpdef effect(self, func, tuple args, dict kwargs=None):
+        """*func*(*args) writes to an external object: do it again at replay."""
+        self.effects.append(Effect(func, args, kwargs, self.user_place()))
+
+    cpdef bint mutate(self, obj, func, tuple args, dict kwargs=None):
+        """*func*(*args) changes the content of *obj*. Notes an effect, and keeps
+        what the content was, when *obj* is external. Returns whether it is."""
+        node = self.know(obj)
+        if node is None:
+            return False
+        self.note_write(node)
+        self.effect(func, args, kwargs)
+        return True
+
+    cpdef note_write(self, node):
+        if not node.written:
+            node.written = True
+            if node.kind != "object":
+                node.snapshot = snapshot(node.obj)
+        if node.written_keys is None:
+            node.written_keys = {}
+
+    cpdef written_key(self, node, str op, key):
+        """The reference (op, key) of *node* is the recording's own from now on."""
+        if node.owner is not None and op == "dict":
+            node = node.owner
+            op = "attr"
+        if node.written_keys is None:
+            node.written_keys = {}
+        node.written_keys[(op, key)] = ABSENT
+
+
+include "hook.pxi"
+include "run.pxi"

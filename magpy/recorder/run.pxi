@@ -1,0 +1,127 @@
+# One recording, from start to Recording.
+
+from magpy.recorder.torch_mode import Tape
+
+cdef object recording_lock = threading.Lock()
+cdef object recording_thread = None
+
+
+cpdef bint is_recording() noexcept:
+    """Is this thread in the middle of a recording?"""
+    return recording_thread is not None and recording_thread == threading.get_ident()
+
+
+def record(fn, tuple args, dict kwargs, finish=None):
+    """Call ``fn(*args, **kwargs)`` for real under the recorder.
+
+    Returns a Recording. It always has the call's ``result`` or ``exception``;
+    when ``stop`` is set, the rest does not describe the whole call. ``finish(recording)``
+    is called at the end, while the recorder still knows which objects are internal.
+    """
+    global recording_thread
+    recording = Recording(fn, args, kwargs)
+    if not recording_lock.acquire(blocking=False):
+        recording.stop = Stop("busy", "", *places.user_place(sys._getframe()))
+        run_plainly(recording)
+        return recording
+    recording_thread = threading.get_ident()
+    collecting = gc.isenabled()
+    gc.disable()        # finalizers of unrelated objects must not run in the middle
+    started = time.perf_counter()
+    try:
+        run_recorded(recording)
+        recording.seconds = time.perf_counter() - started
+        if finish is not None:
+            finish(recording)
+    finally:
+        provenance.forget()
+        recording_thread = None
+        recording_lock.release()
+        if collecting:
+            gc.enable()
+    return recording
+
+
+cdef run_plainly(recording):
+    try:
+        recording.result = recording.fn(*recording.args, **recording.kwargs)
+    except BaseException as error:
+        recording.exception = error
+
+
+cdef run_recorded(recording):
+    cdef Recorder r = Recorder(recording)
+    recording.recorder = r
+    recording.state = GlobalState()
+    tape = Tape(r)
+    recording.tape = tape
+    recording.table = tape.table
+    r.recording_roots()
+    with tape:
+        try:
+            if not r.stopped:
+                r.start()
+            recording.result = recording.fn(*recording.args, **recording.kwargs)
+        except BaseException as error:
+            recording.exception = error
+        finally:
+            r.finish()
+    recording.events = r.events
+    if recording.exception is not None:
+        r.note_stop("exception", type(recording.exception).__name__)
+    if not r.stopped:
+        r.complete()
+    recording.stop = r.stop_reason
+
+
+cdef roots_of_call(Recorder r):
+    """Edges for the callable and its arguments: what every access path starts from."""
+    recording = r.recording
+    fn = recording.fn
+    cdef Py_ssize_t i = 0
+    know_root(r, fn)
+    for value in recording.args:
+        r.edge(None, "arg", i, value, f"arg[{i}]")
+        i += 1
+    for name, value in recording.kwargs.items():
+        r.edge(None, "kwarg", name, value, f"kwarg[{name!r}]")
+    dispatch_call(r, fn, recording.args, recording.kwargs)
+
+
+cdef know_root(Recorder r, fn):
+    """The compiled callable itself lives as long as its entries: a constant."""
+    if id(fn) not in r.nodes:
+        r.new_node(fn, kind_of(fn), "fn", True)
+    if PyMethod_Check(fn):
+        if id(fn.__self__) not in r.nodes:
+            r.new_node(fn.__self__, kind_of(fn.__self__), "fn.__self__", True)
+        if id(fn.__func__) not in r.nodes:
+            r.new_node(fn.__func__, kind_of(fn.__func__), "fn.__func__", True)
+
+
+cdef complete_recording(Recorder r):
+    """What can be said only at the end: which objects must be distinct, whether
+    tensors were changed that share storage, and that global state is as before."""
+    recording = r.recording
+    if not recording.state.matches():
+        r.note_stop("global-state-changed", recording.state.why())
+        return
+    distinct = [node for node in recording.nodes if node.written]
+    distinct += [node for node in r.identity_observed if not node.written]
+    for i, node in enumerate(distinct):
+        others = [n for n in recording.nodes if n.type is node.type and n is not node] \
+            if node.written else [n for n in distinct[:i] if n.type is node.type]
+        for other in others:
+            if node.const and other.const:
+                continue
+            mark = frozenset((node.index, other.index))
+            if mark in r.seen:
+                continue
+            r.seen[mark] = True
+            first, second = (node, other) if not node.const else (other, node)
+            r.edges.append(Edge(("slot", None), first, ("distinct", second), None, first.path))
+    mutated = [node for node in r.tensors if version(node.obj) != node.snapshot]
+    if mutated and len(r.tensors) > 1:
+        groups = distinct_storages([node.obj for node in r.tensors])
+        r.edges.append(Edge(("slots", tuple(r.tensors)), None, ("alias", groups), None,
+                            "storage of " + ", ".join([n.path for n in mutated])))
