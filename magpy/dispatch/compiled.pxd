@@ -20,6 +20,8 @@ cdef class Table:
     cdef object __weakref__
 
     cdef object call(self, tuple args, dict kwargs)
+    cdef object bypass(self, tuple args, dict kwargs)
+    cdef move_to_front(self, Entry entry)
 
 
 cdef class Compiled:

@@ -1,0 +1,90 @@
+"""What goes with entries in Python: the texts that people read, the settings they were
+made with, and the history of one compiled callable."""
+
+import collections
+import sys
+
+from magpy import config
+from magpy.refgraph.graph import Stop
+
+
+class Texts:
+    """What explain shows of an entry besides its guards. Strings only: an entry keeps
+    nothing of the recorded call alive."""
+
+    __slots__ = ("title", "mock", "graph", "seconds")
+
+    def __init__(self, title, mock, graph, seconds):
+        self.title = title
+        self.mock = mock
+        self.graph = graph
+        self.seconds = seconds
+
+
+class Settings:
+    """The arguments of magpy.compile. The backend is looked up at the first capture,
+    since some take seconds to import, or at once where there is something to check."""
+
+    __slots__ = ("backend", "mode", "options", "dynamic", "fullgraph", "_compiler")
+
+    def __init__(self, backend, mode, options, dynamic, fullgraph):
+        self.backend = backend
+        self.mode = mode
+        self.options = options
+        self.dynamic = dynamic
+        self.fullgraph = fullgraph
+        self._compiler = None
+
+    def compiler(self):
+        """The function (gm, example_inputs) -> callable."""
+        if self._compiler is None:
+            from magpy.backends import registry
+            self._compiler = registry.get(self.backend, self.mode, self.options)
+        return self._compiler
+
+    @property
+    def backend_name(self):
+        backend = self.backend
+        return backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
+
+
+class History:
+    """What happened to one compiled callable. Texts and numbers only."""
+
+    def __init__(self, name):
+        self.name = name
+        self.captures = 0
+        self.breaks = 0             # captures that stopped
+        self.stopped_in_a_row = 0
+        self.hits_of_dropped = 0    # of entries that a reset dropped
+        self.stops = collections.deque(maxlen=config.history)
+        self.misses = collections.deque(maxlen=config.history)
+        self.bypasses = collections.Counter()
+        self.said = set()           # warnings that were given once
+
+
+def name_of(fn):
+    """What to call a callable in texts."""
+    name = getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None)
+    return name if isinstance(name, str) else type(fn).__qualname__
+
+
+def place_of(fn):
+    """(file, line, name) of the Python code behind a callable, as far as it has one."""
+    for candidate in (fn, getattr(fn, "__func__", None), getattr(type(fn), "forward", None),
+                      getattr(type(fn), "__call__", None), getattr(fn, "func", None)):
+        code = getattr(candidate, "__code__", None)
+        if code is not None:
+            return code.co_filename, code.co_firstlineno, code.co_qualname
+    return None, 0, name_of(fn)
+
+
+def stop_at(fn, reason, detail):
+    """A Stop that is about the whole of *fn*."""
+    return Stop(reason, detail, *place_of(fn))
+
+
+def stop_here(reason, detail):
+    """A Stop at the call that is being made."""
+    frame = sys._getframe(2)
+    return Stop(reason, detail, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)

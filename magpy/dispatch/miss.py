@@ -1,0 +1,172 @@
+"""The call that found no entry: say why, make it for real, keep what it showed.
+
+Whatever happens here, the caller gets what the function itself gave. A capture that
+fails costs time and a line in `magpy.explain`; only ``fullgraph=True`` turns it into
+an error, and then after the call, since the user's own exception comes first.
+"""
+
+from magpy import config, counters, logs, recorder
+from magpy.dispatch import compiled, entry
+from magpy.errors import BackendError, CaptureError, describe_stop
+from magpy.reasons import StopCapture
+
+
+def call(table, args, kwargs):
+    """Make the call for which no entry of *table* fits."""
+    note_miss(table, args, kwargs)
+    refusal = refuses(table)
+    if refusal is not None:
+        return call_uncaptured(table, args, kwargs, refusal)
+    return call_captured(table, args, kwargs)
+
+
+def refuses(table):
+    """Why this callable is not captured any more, or None."""
+    if len(table.entries) >= config.entry_limit:
+        return "entry-limit"
+    if table.history.stopped_in_a_row >= config.stop_limit and not table.settings.fullgraph:
+        return "stop-limit"
+    return None
+
+
+def call_uncaptured(table, args, kwargs, refusal):
+    history = table.history
+    history.bypasses[refusal] += 1
+    counters.bypasses[refusal] += 1
+    if refusal not in history.said:
+        history.said.add(refusal)
+        logs.log("captures", "%s runs as it is from here: %s", history.name, refusal)
+    result = table.fn(*args, **kwargs)
+    if table.settings.fullgraph:
+        stop = entry.stop_at(table.fn, "entry-limit", f"{len(table.entries)} entries")
+        note_stop(table, stop)
+        raise CaptureError(stop)
+    return result
+
+
+def call_captured(table, args, kwargs):
+    """The recorded call."""
+    from magpy import pipeline      # it knows every stage: loaded by the first capture
+    trouble = Trouble(table)
+    job = None
+
+    def finish(recording):
+        nonlocal job
+        if recording.stop is None:
+            job = pipeline.Job(recording, table.settings, table.history.name)
+            with trouble:
+                pipeline.run(pipeline.DESCRIBE, job)
+
+    compiled.enter_recording()
+    try:
+        recording = recorder.record(table.fn, args, kwargs, finish)
+    finally:
+        compiled.leave_recording()
+    if recording.stop is None and trouble.stop is None:
+        with trouble:
+            pipeline.run(pipeline.REST, job)
+    stop, cause = recording.stop or trouble.stop, trouble.error
+    if stop is None:
+        note_capture(table, job)
+    else:
+        note_stop(table, stop, cause)
+    result, error = recording.result, recording.exception
+    job = finish = None
+    recording.release()
+    recording = None
+    return outcome(table, result, error, stop, cause)
+
+
+def outcome(table, result, error, stop, cause):
+    """The user's own result or exception; or the CaptureError that was asked for."""
+    try:
+        if error is not None:
+            raise error
+        if stop is not None and stop.reason != "busy" and table.settings.fullgraph:
+            raise CaptureError(stop) from cause
+        return result
+    finally:
+        error = cause = None        # an exception and its frame would keep each other
+
+
+class Trouble:
+    """A context in which a failed stage becomes a Stop instead of the user's problem."""
+
+    def __init__(self, table):
+        self.table = table
+        self.stop = None
+        self.error = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if error is None:
+            return False
+        if not isinstance(error, Exception):
+            return False            # KeyboardInterrupt and the like are not ours
+        if isinstance(error, StopCapture):
+            reason, detail = error.reason, error.detail
+        elif isinstance(error, BackendError):
+            reason, detail = "backend-failed", str(error)
+        else:
+            reason, detail = "internal-error", f"{type(error).__name__}: {error}"
+        self.stop = entry.stop_at(self.table.fn, reason, detail)
+        self.error = error
+        return True
+
+
+# --- what is written down -------------------------------------------------------------
+
+def note_miss(table, args, kwargs):
+    """Say what kept the entry that came closest from fitting."""
+    if not table.entries:
+        return
+    counters.add("misses")
+    # The furthest failing guard, since entries share their beginnings.
+    closest = max(table.entries, key=lambda e: e.guards.failed)
+    text = describe_failure(closest.guards, table.fn, args, kwargs)
+    table.history.misses.append(text)
+    logs.log("misses", "%s: %s", table.history.name, text)
+
+
+def describe_failure(guards, fn, args, kwargs):
+    if guards.failed < 0:
+        given = [f"{len(args)} positional", *kwargs]
+        wanted = [f"{guards.nargs} positional", *guards.kwnames]
+        return f"arguments: were {', '.join(wanted)}; are {', '.join(given)}"
+    try:
+        return guards.describe(guards.failed, fn, args, kwargs)
+    except Exception as error:      # words about a miss must not break the call
+        return f"{guards.instrs[guards.failed].text}: changed ({type(error).__name__} while describing it)"
+
+
+def note_capture(table, job):
+    history = table.history
+    table.add(job.entry)
+    history.captures += 1
+    history.stopped_in_a_row = 0
+    counters.add("captures")
+    if logs.on("captures"):
+        stages = ", ".join(f"{name} {1e3 * s:.1f} ms" for name, s in job.seconds.items())
+        logs.log("captures", "%s captured: %d instructions in %.1f ms; %d guards, %d effects; %s",
+                 history.name, job.recording.events, 1e3 * job.recording.seconds,
+                 len(job.guards), len(job.effects), stages)
+
+
+def note_stop(table, stop, cause=None):
+    history = table.history
+    if stop.reason == "busy":
+        history.bypasses["busy"] += 1
+        counters.bypasses["busy"] += 1
+        return
+    counters.stops[stop.reason] += 1
+    history.stops.append(stop)
+    history.breaks += 1
+    history.stopped_in_a_row += 1
+    ours = stop.reason in ("internal-error", "backend-failed")
+    if ours and stop.reason not in history.said and not table.settings.fullgraph:
+        history.said.add(stop.reason)
+        logs.warn("captures", "%s", describe_stop(stop), error=cause)
+    else:
+        logs.log("captures", "%s", describe_stop(stop))

@@ -1,0 +1,138 @@
+"""From a Recording to an Entry: the stages, as a list, and the one wrapper that runs them.
+
+A stage reads and writes fields of a Job. Stages know data types, not each other; this
+file is the only place that knows them all. The wrapper times each, logs what it made
+when somebody listens, and names the stage in what goes wrong.
+
+`describe` runs while the recorder still knows which objects the call made
+(``record(finish=...)``); the rest runs afterwards, so that a backend's own Python is
+never taken for the user's.
+"""
+
+import time
+
+import torch
+
+from magpy import logs
+from magpy.dispatch.compiled import Entry
+from magpy.dispatch.entry import Texts
+from magpy.emit import lower as lowering
+from magpy.emit import mock
+from magpy.errors import BackendError
+from magpy.fxgraph import builder
+from magpy.guards.program import GuardProgram
+from magpy.reasons import StopCapture
+from magpy.refgraph.values import Describer
+
+
+class Job:
+    """What the stages make of one recording."""
+
+    __slots__ = ("recording", "settings", "title", "describer", "result", "effects",
+                 "built", "inputs", "graph_text", "mock", "lowered", "guards", "graph",
+                 "entry", "seconds")
+
+    def __init__(self, recording, settings, title):
+        self.recording = recording
+        self.settings = settings
+        self.title = title
+        self.inputs = None
+        self.graph = self.graph_text = None
+        self.seconds = {}
+
+
+# --- stages ------------------------------------------------------------------------------
+
+def describe(job):
+    """Recipes for the result and for the arguments of every effect."""
+    recording = job.recording
+    d = job.describer = Describer(recording.recorder, recording.table, recording.nodes, torch.Tensor)
+    job.result = d.value(recording.result)
+    job.effects = [
+        mock.EffectRecipe(effect.func, [d.value(a) for a in effect.args],
+                          {name: d.value(a) for name, a in (effect.kwargs or {}).items()})
+        for effect in recording.effects]
+
+
+def build_graph(job):
+    """The FX graph whose outputs the recipes want."""
+    job.built = builder.build(job.recording.tape, job.describer.outputs)
+    if not job.built.empty:
+        job.inputs = [job.recording.nodes[ref.node] for ref in job.built.inputs]
+        job.graph_text = job.built.gm.code.strip()
+
+
+def emit_mock(job):
+    """The function that calls the graph and redoes the rest."""
+    job.mock = mock.build(job.inputs, len(job.describer.outputs), job.result, job.effects,
+                          job.describer.slots, job.title)
+
+
+def lower(job):
+    """Guard instructions, with slots for what the mock code wants."""
+    job.lowered = lowering.lower(job.recording.edges, job.recording.state, job.mock.slots)
+
+
+def build_guards(job):
+    """The native guard program."""
+    recording, lowered = job.recording, job.lowered
+    job.guards = GuardProgram(lowered.instrs, len(recording.args), tuple(recording.kwargs),
+                              lowered.nslots, lowered.want)
+
+
+def compile_graph(job):
+    """The backend's turn. The graph is its to change from here."""
+    if job.inputs is None:
+        return
+    settings = job.settings
+    compiler = settings.compiler()
+    try:
+        job.graph = compiler(job.built.gm, [node.obj for node in job.inputs])
+    except BackendError:
+        raise
+    except Exception as error:
+        raise BackendError(settings.backend_name, f"{type(error).__name__}: {error}") from error
+    if not callable(job.graph):
+        raise BackendError(settings.backend_name,
+                           f"it returned {type(job.graph).__name__}, not something to call")
+
+
+def make_entry(job):
+    """Everything that a hit needs, and the texts that people read."""
+    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds))
+    job.entry = Entry(job.guards, job.mock.function, job.graph, texts)
+
+
+DESCRIBE = (describe,)
+REST = (build_graph, emit_mock, lower, build_guards, compile_graph, make_entry)
+
+# What a stage's log topic shows of the job.
+_DUMPS = {
+    build_graph: ("graphs", lambda job: job.graph_text or "no operations"),
+    emit_mock: ("mock", lambda job: job.mock.source),
+    build_guards: ("guards", lambda job: guards_text(job.guards)),
+}
+
+
+def guards_text(program):
+    """A guard program as readable Python."""
+    from magpy.emit import guards
+    return guards.source(program.instrs)
+
+
+def run(stages, job):
+    """Run *stages* on *job*. StopCapture and BackendError pass as they are; any other
+    error is a bug of ours and gets a note that says in which stage."""
+    for stage in stages:
+        started = time.perf_counter()
+        try:
+            stage(job)
+        except (StopCapture, BackendError):
+            raise
+        except Exception as error:
+            error.add_note(f"in MagPy's stage {stage.__name__}, capturing {job.title}")
+            raise
+        job.seconds[stage.__name__] = time.perf_counter() - started
+        topic, text = _DUMPS.get(stage, (None, None))
+        if topic and logs.on(topic):
+            logs.log(topic, "%s\n%s", job.title, text(job))
