@@ -87,8 +87,8 @@ def reset() -> None:
 
 def list_backends() -> list[str]:
     """The names that ``backend=`` takes."""
-    from torch._dynamo import list_backends as known
-    return sorted({"eager", "inductor", *known(None)})
+    from magpy.backends import registry
+    return registry.names()
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

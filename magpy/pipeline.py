@@ -84,17 +84,7 @@ def compile_graph(job):
     """The backend's turn. The graph is its to change from here."""
     if job.inputs is None:
         return
-    settings = job.settings
-    compiler = settings.compiler()
-    try:
-        job.graph = compiler(job.built.gm, [node.obj for node in job.inputs])
-    except BackendError:
-        raise
-    except Exception as error:
-        raise BackendError(settings.backend_name, f"{type(error).__name__}: {error}") from error
-    if not callable(job.graph):
-        raise BackendError(settings.backend_name,
-                           f"it returned {type(job.graph).__name__}, not something to call")
+    job.graph = job.settings.compiler()(job.built.gm, [node.obj for node in job.inputs])
 
 
 def make_entry(job):

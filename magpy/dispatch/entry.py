@@ -2,7 +2,6 @@
 made with, and the history of one compiled callable."""
 
 import collections
-import sys
 
 from magpy import config
 from magpy.refgraph.graph import Stop
@@ -42,11 +41,6 @@ class Settings:
             self._compiler = registry.get(self.backend, self.mode, self.options)
         return self._compiler
 
-    @property
-    def backend_name(self):
-        backend = self.backend
-        return backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
-
 
 class History:
     """What happened to one compiled callable. Texts and numbers only."""
@@ -82,9 +76,3 @@ def place_of(fn):
 def stop_at(fn, reason, detail):
     """A Stop that is about the whole of *fn*."""
     return Stop(reason, detail, *place_of(fn))
-
-
-def stop_here(reason, detail):
-    """A Stop at the call that is being made."""
-    frame = sys._getframe(2)
-    return Stop(reason, detail, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)

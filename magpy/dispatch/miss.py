@@ -5,7 +5,7 @@ fails costs time and a line in `magpy.explain`; only ``fullgraph=True`` turns it
 an error, and then after the call, since the user's own exception comes first.
 """
 
-from magpy import config, counters, logs, recorder
+from magpy import config, counters, logs
 from magpy.dispatch import compiled, entry
 from magpy.errors import BackendError, CaptureError, describe_stop
 from magpy.reasons import StopCapture
@@ -47,6 +47,7 @@ def call_uncaptured(table, args, kwargs, refusal):
 def call_captured(table, args, kwargs):
     """The recorded call."""
     from magpy import pipeline      # it knows every stage: loaded by the first capture
+    from magpy.recorder.recorder import record
     trouble = Trouble(table)
     job = None
 
@@ -59,7 +60,7 @@ def call_captured(table, args, kwargs):
 
     compiled.enter_recording()
     try:
-        recording = recorder.record(table.fn, args, kwargs, finish)
+        recording = record(table.fn, args, kwargs, finish)
     finally:
         compiled.leave_recording()
     if recording.stop is None and trouble.stop is None:
