@@ -1,0 +1,68 @@
+# shellcheck shell=bash disable=SC2034  # sourced; the variables are for the scripts
+# Where things are kept, and under which key.
+#
+#   downloads/            the CPython tarball, verified
+#   cpython-KEY/          an interpreter: a complete prefix, bin/magpy-python
+#   env-REQ-KEY/          a venv of it with torch and the build tools; REQ names the requirements
+#   ext-KEY/              the compiled modules of the magpy package
+#   ready/KEY             which env and ext a checkout in that state runs on: all that the launcher reads
+#   work/ tmp/ logs/      objects for incremental builds; half-built things; what the stages printed
+#
+# Keys are hashes of contents, so checkouts in the same state share everything. A folder counts only once its file
+# "complete" is there. The launcher sources this file on every start: it may define, but not run anything.
+#
+# The package's .py files are not copied: lib/checkout_finder.py imports them from the checkout, so an edit needs no
+# set-up and tracebacks name the file that was edited.
+
+# find_home: sets HOME_DIR and FLAVOUR. ROOT, the checkout, is set by whoever sources this.
+find_home() {
+    if [[ -z ${MAGPY_HOME:-}${XDG_CACHE_HOME:-}${HOME:-} ]]; then
+        echo "magpy: HOME is not set: set MAGPY_HOME to a folder for the interpreter and its environment" >&2
+        exit 1
+    fi
+    HOME_DIR=${MAGPY_HOME:-${XDG_CACHE_HOME:-${HOME:-}/.cache}/magpy}
+    [[ $HOME_DIR == /* ]] || HOME_DIR=$PWD/$HOME_DIR
+    HOME_DIR=${HOME_DIR%/}
+    FLAVOUR=${MAGPY_FLAVOUR:-release}
+}
+
+# hash_parts PART…: prints a key made of the files of those parts of the checkout and of what else decides the build:
+# the flavour, the machine, and the home, which is compiled into the interpreter as its prefix.
+# One sha256sum for all files: this is nearly all the time that the launcher takes.
+hash_parts() (
+    cd -- "$ROOT" || exit
+    LC_ALL=C  # one order of the file names, whatever the user's language
+    list_parts "$@"
+    sum=$({ printf '%s\n' "$FLAVOUR" "$MACHTYPE" "$HOME_DIR"; sha256sum -- "${FILES[@]}"; } | sha256sum) || exit
+    echo "${sum:0:16}"
+)
+
+# list_parts PART…: sets FILES, relative to the checkout, which must be the current folder.
+list_parts() {
+    local part found=() file
+    shopt -s nullglob globstar
+    for part; do
+        case $part in
+            cpython) found+=(build_scripts/lib/pins.sh cpython_patch/{series,patches/**,new/**}) ;;
+            env) found+=(build_scripts/requirements.txt build_scripts/lib/checkout_finder.py) ;;
+            package) found+=(setup.py pyproject.toml magpy/**/*.*) ;;
+        esac
+    done
+    FILES=()
+    for file in "${found[@]}"; do
+        case $file in
+            *.pyc | *.orig | *.rej | *'~') continue ;;
+            magpy/native/* | magpy/*.pyx | magpy/*.pxd | magpy/*.pxi | magpy/*.h) ;;
+            magpy/*) continue ;;  # not compiled
+        esac
+        [[ ! -f $file ]] || FILES+=("$file")
+    done
+}
+
+# read_state: sets ENV_DIR and EXT_DIR, if everything that this checkout needs is there.
+read_state() {
+    STATE_KEY=$(hash_parts cpython env package) || return
+    local file=$HOME_DIR/ready/$STATE_KEY
+    [[ -f $file ]] && { read -r ENV_DIR && read -r EXT_DIR; } <"$file" &&
+        [[ -f $ENV_DIR/complete && -x $ENV_DIR/bin/magpy-python && -f $EXT_DIR/complete ]]
+}
