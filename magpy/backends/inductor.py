@@ -17,16 +17,20 @@ import torch
 import torch._inductor
 from torch._inductor import config as inductor_config
 from torch._inductor.compile_fx import compile_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from magpy.backends.tracing import compiling, describe
+from magpy.fxgraph.values import add_example_values
 
 
 def compile_graph(gm, example_inputs, config=None):
     """Compile *gm* for inputs like *example_inputs*, under the grad mode now set."""
     gm = copy.deepcopy(gm)
-    with compiling() as identity:
-        describe(gm, example_inputs, identity)
-        return compile_fx(gm, example_inputs, config_patches=config or None)
+    with compiling(ShapeEnv()) as fake_mode:    # the disk caches want a shape environment
+        describe(gm, example_inputs)
+        add_example_values(gm, example_inputs, fake_mode)
+        return compile_fx(gm, example_inputs, config_patches=config or None,
+                          ignore_shape_env=True)
 
 
 def config_of(mode=None, options=None):

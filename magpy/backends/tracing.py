@@ -17,34 +17,35 @@ import itertools
 import torch
 from torch._guards import CompileContext, CompileId, TracingContext, compile_context, tracing
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _ids = itertools.count()
 _FIRST_ID = 1_000_000       # apart from torch.compile's own
 
 
 @contextlib.contextmanager
-def compiling():
-    """Enter a fresh tracing context and compile id."""
+def compiling(shape_env=None):
+    """Enter a fresh tracing context and compile id. Without a shape environment real
+    examples become fakes of fixed sizes; with one they do only for a compiler that is
+    told to ignore it."""
     identity = CompileId(frame_id=_FIRST_ID + next(_ids), frame_compile_id=0)
-    context = TracingContext(FakeTensorMode(shape_env=ShapeEnv()))
+    context = TracingContext(FakeTensorMode(shape_env=shape_env))
     with compile_context(CompileContext(identity)), tracing(context):
-        yield identity
+        yield context.fake_mode
 
 
 def under_context(compiler):
     """*compiler* (``f(gm, example_inputs)``), called in a tracing context."""
     @functools.wraps(compiler)
     def compile_graph(gm, example_inputs):
-        with compiling() as identity:
-            describe(gm, example_inputs, identity)
+        with compiling():
+            describe(gm, example_inputs)
             return compiler(gm, example_inputs)
     return compile_graph
 
 
-def describe(gm, example_inputs, identity):
+def describe(gm, example_inputs):
     """Write on *gm* what AOTAutograd reads there about its inputs."""
-    gm.meta["dynamo_compile_id"] = identity
+    gm.meta["dynamo_compile_id"] = CompileContext.current_compile_id()
     gm._param_name_to_source = {}
     placeholders = gm.graph.find_nodes(op="placeholder")
     for node, example in zip(placeholders, example_inputs, strict=True):

@@ -20,6 +20,7 @@ import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from magpy.fxgraph import check
+from magpy.fxgraph.values import FACTS
 from magpy.recorder.torch_mode import InputRef, OpRef
 
 
@@ -82,6 +83,10 @@ class _Builder:
         if op.kwargs:
             node.kwargs = {key: self.value(arg) for key, arg in op.kwargs.items()}
         node.meta["stack_trace"] = self.trace(op.place)
+        if op.paths == ((),):
+            node.meta[FACTS] = op.metas[0]
+        elif all(path == (i,) for i, path in enumerate(op.paths)):
+            node.meta[FACTS] = op.metas
         self.nodes.append(node)
         assert len(self.nodes) == index + 1
 
@@ -110,6 +115,7 @@ class _Builder:
             item.args = (node, i)
             item.meta["stack_trace"] = node.meta.get("stack_trace")
             node = item
+        node.meta[FACTS] = self.tape.ops[ref.op].metas[ref.leaf]
         self.leaves[ref] = node
         return node
 

@@ -44,9 +44,11 @@ class InputRef(NamedTuple):
 
 class TapeOp:
     """One operation. In ``args`` and ``kwargs`` tensors are replaced by references and
-    containers are copies; ``paths`` says how to reach each tensor of the result."""
+    containers are copies; ``paths`` says how to reach each tensor of the result, and
+    ``metas`` what each looked like (`tensor_facts`)."""
 
-    __slots__ = ("handling", "func", "args", "kwargs", "paths", "place", "rng", "inplace")
+    __slots__ = ("handling", "func", "args", "kwargs", "paths", "metas", "place", "rng",
+                 "inplace")
 
     def __init__(self, handling, func, args, kwargs, place):
         self.handling = handling
@@ -55,6 +57,7 @@ class TapeOp:
         self.kwargs = kwargs
         self.place = place
         self.paths = ()
+        self.metas = ()
         self.rng = handling.rng
         self.inplace = handling.mutates
 
@@ -205,6 +208,7 @@ class Tape(TorchFunctionMode):
             return
         index = len(self.ops)
         op.paths = tuple([path for path, _ in found])
+        op.metas = tuple([tensor_facts(tensor) for _, tensor in found])
         op.inplace = op.inplace or bool(changed)
         for leaf, (_, tensor) in enumerate(found):
             if type(tensor) not in PLAIN_TENSORS or tensor.layout is not torch.strided:
@@ -302,6 +306,11 @@ class Tape(TorchFunctionMode):
                     {key: self._pack(arg) for key, arg in kwargs.items()},
                     user_place(sys._getframe(1)))
         self._after(op, how, tensors, [version(tensor) for tensor in tensors], result)
+
+
+def tensor_facts(tensor):
+    """What a compiler may want to know of a tensor in advance."""
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad
 
 
 def _collect(result, path, found):

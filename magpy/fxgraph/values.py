@@ -1,0 +1,43 @@
+"""What each node's value looks like, for the compilers that ask in advance.
+
+Dynamo leaves a fake tensor on every node (``meta["example_value"]``). AOTAutograd's disk
+cache refuses a graph whose method calls lack it, and Inductor's pre-grad passes skip
+what lacks it. The tape has seen the real tensors, so their metadata is noted while
+recording and turned into fakes only for a compiler that wants them; running the
+graph on fake tensors once more would take as long as AOTAutograd's own trace.
+"""
+
+import torch
+
+FACTS = "magpy_facts"
+
+
+def add_example_values(gm, example_inputs, fake_mode):
+    """Set ``example_value`` on the nodes of *gm* whose values are known. Nodes that look
+    alike share a fake: a compiler reads it, and an operation on it makes a new one."""
+    fakes = {}
+
+    def fake(facts):
+        found = fakes.get(facts)
+        if found is None:
+            shape, stride, dtype, device, requires_grad = facts
+            found = fakes[facts] = torch.empty_strided(
+                shape, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+        return found
+
+    inputs = iter(example_inputs)
+    with fake_mode:
+        for node in gm.graph.nodes:
+            if node.op == "placeholder":
+                tensor = next(inputs)
+                node.meta["example_value"] = fake(
+                    (tensor.shape, tensor.stride(), tensor.dtype, tensor.device,
+                     tensor.requires_grad))
+                continue
+            facts = node.meta.pop(FACTS, None)
+            if not facts:
+                continue
+            if isinstance(facts[0], torch.Size):
+                node.meta["example_value"] = fake(facts)
+            else:
+                node.meta["example_value"] = tuple([fake(each) for each in facts])
