@@ -1,0 +1,7 @@
+"""Rules for C callables: which outside state a call of each reads and writes.
+
+The tables are filled by importing the modules below, one for each area.
+"""
+
+from magpy.recorder.callables import (  # noqa: F401
+    builtins_, containers, exceptions, iterators, numbers_strings, objects)

@@ -7,18 +7,49 @@ happens. It tells the recorder what the call reads and writes outside:
     r.mutate(obj, func, args, kwargs)    the call changes *obj*: redo it at replay
     r.stop(reason, detail)               it cannot be captured
 
-A C callable without a rule stops the capture: nothing is assumed to be pure.
+Methods get their receiver first, also when they are called bound; the rule of a type
+gets the type as *func*. A C callable without a rule stops the capture: nothing is
+assumed to be pure.
+
+Each entry has a *kind*, one word for what the rule claims, so that a test can hold the
+claim against the function itself (tests/recorder/test_rules.py):
+
+    pure        depends on the values of its arguments alone, and changes nothing
+    reads       reads what its arguments hold, one level or deep
+    allocates   makes an object from its arguments
+    mutates     changes its first argument
+    calls       calls back into Python code or other C functions
+    state       reads a setting outside its arguments
+    effect      input or output, replayed or a stop
+    random      draws from a generator, or reads a clock or an address: a stop
 """
 
+KINDS_OF_RULES = ("pure", "reads", "allocates", "mutates", "calls", "state", "effect", "random")
+
 RULES = {}              # C function, method descriptor or type -> rule
+KINDS = {}              # the same keys -> kind
 TORCH_OPERATORS = set() # C functions of torch that a TorchFunctionMode sees
 LEAF_CODE = set()       # code objects of Python functions that are run, not recorded
+IDENTITY_TYPES = set()  # types whose instances never change: which one it is says it all
 
 
-def rule(*callables):
+def rule(*callables, kind="reads"):
     """Decorator: the function below is the rule of *callables*."""
     def register(function):
-        for callable_ in callables:
-            RULES[callable_] = function
+        add(function, kind, *callables)
         return function
     return register
+
+
+def add(function, kind, *callables):
+    """Enter *function* as the rule of *callables*."""
+    if kind not in KINDS_OF_RULES:
+        raise ValueError(f"{kind!r} is no kind of rule")
+    for callable_ in callables:
+        RULES[callable_] = function
+        KINDS[callable_] = kind
+
+
+def slots(cls, names):
+    """The C methods of *cls* itself that are called so; names it lacks are left out."""
+    return [cls.__dict__[name] for name in names.split() if name in cls.__dict__]

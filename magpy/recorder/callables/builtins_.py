@@ -1,0 +1,220 @@
+"""Rules of the builtin functions."""
+
+import builtins
+import types
+
+from magpy.refgraph.graph import ABSENT
+from magpy.recorder.callables.containers import sorts
+from magpy.recorder.callables.reads import (
+    compare, each_item, index, is_tensor, items_of, nothing, operate, plain, sources, stops,
+    text, truth, values, watch)
+from magpy.recorder.callables.registry import add, rule
+
+
+# ---- attributes ---------------------------------------------------------------------------
+
+@rule(getattr, hasattr, kind="reads")
+def get_attribute(r, func, args, kwargs):
+    if type(args[1]) is str:
+        r.read_attr(args[0], args[1])
+
+
+@rule(setattr, kind="mutates")
+def set_attribute(r, func, args, kwargs):
+    r.write_attr(*args)
+
+
+@rule(delattr, kind="mutates")
+def delete_attribute(r, func, args, kwargs):
+    r.delete_attr(*args)
+
+
+@rule(callable, kind="reads")
+def is_callable(r, func, args, kwargs):
+    r.know(args[0])
+    r.type_lookup(type(args[0]), "__call__")
+
+
+@rule(vars, kind="reads")
+def instance_dict(r, func, args, kwargs):
+    if not args:
+        return              # the frame's own names
+    if isinstance(args[0], type):
+        r.stop("object-read", f"vars({args[0].__qualname__})")
+    if isinstance(args[0], types.ModuleType):
+        r.read_attr(args[0], "__dict__")
+    else:
+        r.read_instance_dict(args[0])
+
+
+# What globals() gives is known since the frame looked up the name "globals"; locals()
+# makes a new dict in a function.
+add(nothing, "reads", globals, locals)
+add(stops("object-read"), "random", dir, id)
+
+
+# ---- one operator each ----------------------------------------------------------------------
+
+@rule(len, kind="reads")
+def length(r, func, args, kwargs):
+    if not plain(args[0]):
+        r.special("__len__", args)
+
+
+@rule(hash, kind="reads")
+def hash_of(r, func, args, kwargs):
+    key = args[0]
+    if plain(key):
+        return
+    if type(key).__hash__ is object.__hash__ or is_tensor(key):
+        r.stop("object-read", f"hash({type(key).__qualname__}): the object's address")
+    r.special("__hash__", args)
+
+
+@rule(abs, kind="calls")
+def absolute(r, func, args, kwargs):
+    if not plain(args[0]):
+        r.special("__abs__", args)
+
+
+@rule(round, kind="calls")
+def rounded(r, func, args, kwargs):
+    if not plain(args[0]):
+        r.special("__round__", args)
+
+
+@rule(divmod, kind="calls")
+def division(r, func, args, kwargs):
+    operate(r, "divmod", *args)
+
+
+@rule(pow, kind="calls")
+def power(r, func, args, kwargs):
+    if len(args) == 2 and not kwargs:
+        operate(r, "pow", *args)
+    else:
+        values(r, func, args, kwargs)
+
+
+@rule(ord, chr, bin, hex, oct, kind="calls")
+def of_index(r, func, args, kwargs):
+    index(r, args[0])
+
+
+@rule(repr, ascii, kind="calls")
+def repr_of(r, func, args, kwargs):
+    text(r, args[0], "__repr__")
+
+
+@rule(format, kind="calls")
+def format_of(r, func, args, kwargs):
+    if not plain(args[0]):
+        r.special("__format__", (args[0], args[1] if len(args) > 1 else ""))
+
+
+@rule(bool, kind="calls")
+def bool_of(r, func, args, kwargs):
+    for arg in args:
+        truth(r, arg)
+
+
+# ---- over items -----------------------------------------------------------------------------
+
+@rule(any, all, kind="calls")
+def any_of(r, func, args, kwargs):
+    each_item(r, args[0], lambda item: truth(r, item))
+
+
+@rule(sum, kind="calls")
+def sum_of(r, func, args, kwargs):
+    previous = args[1] if len(args) > 1 else kwargs.get("start", 0)
+
+    def added(item):
+        nonlocal previous
+        if type(item) not in (int, float):
+            operate(r, "add", previous, item)
+            previous = item
+    each_item(r, args[0], added)
+
+
+@rule(min, max, kind="calls")
+def extreme_of(r, func, args, kwargs):
+    """The greatest or least of the items, or of the arguments."""
+    name = "__lt__" if func is min else "__gt__"
+    key = kwargs.get("key")
+    if key is not None:
+        ordered_by_key(r, args[0] if len(args) == 1 else args, key)
+    elif len(args) == 1:
+        previous = []
+
+        def seen(item):
+            if previous:
+                compare(r, item, previous[0], name)
+            previous[:] = [item]
+        each_item(r, args[0], seen)
+    else:
+        for a, b in zip(args, args[1:]):
+            compare(r, b, a, name)
+
+
+@rule(sorted, kind="calls")
+def sorted_items(r, func, args, kwargs):
+    key = kwargs.get("key")
+    if key is not None:
+        ordered_by_key(r, args[0], key)
+        return
+    items = items_of(r, args[0])
+    if items is not None:
+        sorts(r, items, None)
+        return
+    for source in sources(r, args[0]):
+        watch(r, source, lambda found: compare(r, found, found, "__lt__"))
+
+
+def ordered_by_key(r, source, key):
+    items = items_of(r, source)
+    if items is None and not isinstance(key, (types.FunctionType, types.MethodType)):
+        r.stop("unknown-callable", "an order of items from an iterator, by a C function")
+    sorts(r, items if items is not None else [], key)
+    if isinstance(key, types.FunctionType):
+        r.know(key)
+
+
+# ---- effects, and what is not for captured code ---------------------------------------------
+
+@rule(print, kind="effect")
+def print_text(r, func, args, kwargs):
+    """Printed again at replay, in order, when what is printed cannot change by itself."""
+    if kwargs.get("file") is not None:
+        r.stop("effect", "print to a file")
+    for arg in args:
+        if not plain(arg):
+            r.stop("effect", f"print of a {type(arg).__qualname__}")
+    r.effect(print, args, dict(kwargs))
+    r.leaf()
+
+
+add(stops("effect"), "effect", input, open)
+add(stops("async"), "effect", aiter, anext)
+add(nothing, "allocates", object)
+
+
+@rule(builtins.__build_class__, kind="calls")
+def class_statement(r, func, args, kwargs):
+    bases = args[2:]
+    for base in bases:
+        if not isinstance(base, type):
+            r.stop("unknown-callable", "a class with a base that is no class")
+        r.type_lookup(base, "__init_subclass__")
+    meta = kwargs.get("metaclass", type(bases[0]) if bases else type)
+    for meta in {meta, *map(type, bases)} - {type}:
+        for name in ("__prepare__", "__new__", "__init__", "__call__"):
+            found = r.type_lookup(meta, name)
+            if isinstance(found, (staticmethod, classmethod)) and found is not ABSENT \
+                    and isinstance(found.__func__, types.FunctionType):
+                r.const_node(found.__func__)
+
+
+@rule(builtins.__import__, kind="effect")
+def import_call(r, func, args, kwargs):
+    r.stop("import-in-forward", str(args[0]))

@@ -1,0 +1,42 @@
+"""Rules of exceptions: making them, and their few methods."""
+
+import builtins
+
+from magpy.recorder.callables.reads import internal, items_of, nothing, text, values
+from magpy.recorder.callables.registry import add, rule, slots
+
+EXCEPTIONS = [each for each in vars(builtins).values()
+              if isinstance(each, type) and issubclass(each, BaseException)]
+
+
+def raised(r, func, args, kwargs):
+    """An exception keeps its arguments as they are; OSError and the like look at numbers
+    and strings among them."""
+
+
+add(raised, "allocates", *EXCEPTIONS)
+for _cls in EXCEPTIONS:
+    add(raised, "allocates", *slots(_cls, "__new__ __init__"))
+
+
+@rule(*[method for cls in EXCEPTIONS for method in slots(cls, "__str__ __repr__")], kind="calls")
+def exception_text(r, func, args, kwargs):
+    internal(r, args[0])
+    for item in args[0].args:
+        text(r, item)
+        text(r, item, "__repr__")
+
+
+@rule(BaseException.with_traceback, BaseException.add_note, kind="mutates")
+def exception_change(r, func, args, kwargs):
+    if r.know(args[0]) is not None:
+        r.stop("object-write", f"{func.__name__} on an outside exception")
+    values(r, func, args[1:] if func is BaseException.add_note else (), {})
+
+
+@rule(BaseExceptionGroup, ExceptionGroup, kind="allocates")
+def exception_group(r, func, args, kwargs):
+    items_of(r, args[1])
+
+
+add(nothing, "pure", *slots(BaseException, "__getattribute__"))

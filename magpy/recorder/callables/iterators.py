@@ -1,0 +1,146 @@
+"""Rules of what gives items one by one: map, filter, zip, enumerate, reversed, generators.
+
+A C iterator over an outside container counts as a read of that container when it is
+made. What it *calls* it calls later; the functions are looked at when somebody takes
+items (`pulled`), by looking into the iterator without advancing it.
+"""
+
+import types
+
+from magpy.recorder.callables.reads import (
+    TIMELESS, calls, calls_later, index, inputs, is_c, iterates, name_of, remaining, truth,
+    watch)
+from magpy.recorder.callables.registry import KINDS, TORCH_OPERATORS, add, rule, slots
+
+CALLABLE_ITERATOR = type(iter(int, 1))
+
+
+def kind_of(func):
+    """The kind of the rule of *func*; None when it has none. Bound methods of C types go
+    by the method."""
+    if func in TORCH_OPERATORS:
+        return "calls"
+    kind = KINDS.get(func)
+    owner = getattr(func, "__self__", None)
+    if kind is None and isinstance(func, types.BuiltinFunctionType) and owner is not None:
+        kind = KINDS.get(getattr(type(owner), func.__name__, None))
+    return kind
+
+
+# ---- making them ----------------------------------------------------------------------
+
+@rule(map, filter, kind="allocates")
+def callback_type(r, func, args, kwargs):
+    if args and args[0] is not None:
+        callback = args[0]
+        if isinstance(callback, types.FunctionType):
+            r.know(callback)
+        elif isinstance(callback, types.MethodType):
+            calls(r, callback, ())
+        elif kind_of(callback) not in TIMELESS and not isinstance(callback, type):
+            r.stop("unknown-callable", f"{func.__name__} of {name_of(callback)}")
+    for source in args[1:]:
+        iterates(r, source)
+
+
+@rule(zip, kind="allocates")
+def zip_type(r, func, args, kwargs):
+    for source in args:
+        iterates(r, source)
+
+
+@rule(enumerate, kind="allocates")
+def enumerate_type(r, func, args, kwargs):
+    iterates(r, args[0] if args else kwargs["iterable"])
+    for start in (*args[1:], *[kwargs[name] for name in kwargs if name == "start"]):
+        index(r, start)
+
+
+@rule(reversed, kind="allocates")
+def reversed_type(r, func, args, kwargs):
+    sequence = args[0]
+    if type(sequence) is tuple:
+        r.read_content(sequence)
+    elif not r.special("__reversed__", (sequence,)):
+        r.special("__len__", (sequence,))
+        iterates(r, sequence)
+
+
+add(lambda r, func, args, kwargs: None, "allocates",
+    *[cls.__new__ for cls in (map, filter, zip, enumerate, reversed)])
+
+
+# ---- taking from them -------------------------------------------------------------------
+
+def pulled(r, iterator):
+    """Somebody takes items out of *iterator*: its C callback runs."""
+    kind = type(iterator)
+    if kind in (map, filter):
+        callback = iterator.__reduce__()[1][0]
+        columns = [remaining(r, each) for each in inputs(iterator)]
+        if kind is filter and callback in (None, bool):
+            for source in inputs(iterator):
+                each_of(r, source, lambda item: truth(r, item))
+        elif is_c(callback):
+            if any(column is None for column in columns):
+                calls_later(r, callback)
+            else:
+                for items in zip(*columns):
+                    calls(r, callback, items)
+    if kind in (map, filter, zip, enumerate):
+        for source in inputs(iterator):
+            pulled(r, source)
+
+
+def each_of(r, source, on_item):
+    items = remaining(r, source)
+    if items is not None:
+        for item in items:
+            on_item(item)
+    elif isinstance(source, types.GeneratorType):
+        watch(r, source, on_item)
+    else:
+        r.stop("unknown-callable", "filter(None) over an iterator")
+
+
+@rule(*[method for cls in (map, filter, zip, enumerate, reversed)
+        for method in slots(cls, "__iter__ __next__")], kind="calls")
+def composed_iterator(r, func, args, kwargs):
+    if r.know(args[0]) is not None:
+        r.stop("external-iterator", type(args[0]).__name__)
+    pulled(r, args[0])
+
+
+@rule(*slots(CALLABLE_ITERATOR, "__iter__ __next__"), kind="calls")
+def callable_iterator(r, func, args, kwargs):
+    if r.know(args[0]) is not None:
+        r.stop("external-iterator", type(args[0]).__name__)
+
+
+@rule(*slots(types.GeneratorType, "__iter__ __next__ send throw close"), kind="calls")
+def generator_method(r, func, args, kwargs):
+    if r.know(args[0]) is not None:
+        r.stop("external-generator", args[0].__qualname__)
+
+
+@rule(*slots(types.CoroutineType, "__await__ send throw close"),
+      *slots(types.AsyncGeneratorType, "__aiter__ __anext__ asend athrow aclose"), kind="effect")
+def coroutine_method(r, func, args, kwargs):
+    r.stop("async", func.__qualname__)
+
+
+@rule(next, kind="calls")
+def next_item(r, func, args, kwargs):
+    iterator = args[0]
+    r.know(iterator)
+    r.special("__next__", (iterator,))
+
+
+@rule(iter, kind="allocates")
+def iter_made(r, func, args, kwargs):
+    if len(args) == 1:
+        iterates(r, args[0])
+    elif not isinstance(args[0], types.FunctionType):
+        calls_later(r, args[0])
+    else:
+        r.know(args[0])

@@ -1,0 +1,347 @@
+"""Rules of object and type: the default methods of everything, and making instances.
+
+The generic attribute methods do here what the recorder does for the instructions, minus
+the question who overrides them: whoever calls ``object.__setattr__`` by name has decided
+that already.
+"""
+
+import types
+
+from magpy.refgraph.graph import ABSENT
+from magpy.recorder.callables.reads import (
+    calls, fixed, internal, is_tensor, items_of, known, nothing, plain, same_or_equal,
+    stops, text, value)
+from magpy.recorder.callables.registry import RULES, add, rule, slots
+
+DATA_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+# ---- object's defaults ------------------------------------------------------------------
+
+@rule(*slots(object, "__eq__ __ne__"), kind="reads")
+def identity_compared(r, func, args, kwargs):
+    r.compare_identity(*args)
+    if func.__name__ == "__ne__" and type(args[0]).__eq__ is not object.__eq__:
+        r.special("__eq__", args)
+
+
+@rule(*slots(object, "__hash__"), kind="reads")
+def identity_hashed(r, func, args, kwargs):
+    r.observe_identity(args[0])
+
+
+add(nothing, "pure", *slots(object, "__lt__ __le__ __gt__ __ge__ __init__"), object.__new__,
+    *[object.__dict__[name] for name in ("__init_subclass__", "__subclasshook__")])
+add(stops("object-read"), "random", *slots(object, """__repr__ __reduce__ __reduce_ex__
+    __getstate__ __sizeof__ __dir__"""))
+
+
+@rule(*slots(object, "__str__"), kind="calls")
+def object_str(r, func, args, kwargs):
+    r.special("__repr__", args)
+
+
+@rule(*slots(object, "__format__"), kind="calls")
+def object_format(r, func, args, kwargs):
+    r.special("__str__", args[:1])
+
+
+# ---- generic attribute access --------------------------------------------------------------
+
+@rule(*slots(object, "__getattribute__"), kind="reads")
+def generic_getattr(r, func, args, kwargs):
+    obj, name = args
+    cls = type(obj)
+    if cls.__getattribute__ is func or isinstance(obj, (type, types.ModuleType)):
+        r.read_attr(obj, name)
+        return
+    descriptor = r.type_lookup(cls, name)
+    if is_data_descriptor(descriptor):
+        if isinstance(descriptor, property):
+            if isinstance(descriptor.fget, types.FunctionType):
+                r.const_node(descriptor.fget)
+                return
+        elif name == "__class__":
+            return
+        elif name == "__dict__":
+            r.read_instance_dict(obj)
+            return
+        r.stop("object-read", f"attribute {name!r} of {cls.__qualname__}")
+    node = r.know(obj)
+    if node is not None and hasattr(obj, "__dict__"):
+        own = object.__getattribute__(obj, "__dict__").get(name, ABSENT)
+        r.edge(node, "attr", name, own, f"{node.path}.{name}")
+
+
+def is_data_descriptor(found):
+    return found is not ABSENT and hasattr(type(found), "__set__")
+
+
+@rule(*slots(object, "__setattr__"), kind="mutates")
+def generic_setattr(r, func, args, kwargs):
+    obj, name, new = args
+    change_attribute(r, obj, name, func, args, new)
+
+
+@rule(*slots(object, "__delattr__"), kind="mutates")
+def generic_delattr(r, func, args, kwargs):
+    change_attribute(r, args[0], args[1], func, args, ABSENT)
+
+
+def change_attribute(r, obj, name, func, args, new):
+    cls = type(obj)
+    if isinstance(obj, type):
+        return              # a TypeError is to come
+    if type(obj).__setattr__ is func or isinstance(obj, types.ModuleType):
+        r.write_attr(obj, name, new) if new is not ABSENT else r.delete_attr(obj, name)
+        return
+    descriptor = r.type_lookup(cls, name)
+    slot = isinstance(descriptor, types.MemberDescriptorType)
+    if is_data_descriptor(descriptor) and not slot:
+        if isinstance(descriptor, property):
+            setter = descriptor.fdel if new is ABSENT else descriptor.fset
+            if isinstance(setter, types.FunctionType):
+                r.const_node(setter)
+                return
+        if is_tensor(obj) or r.know(obj) is not None:
+            r.stop("object-write", f"attribute {name!r} of {cls.__qualname__}")
+        return
+    node = r.know(obj)
+    if node is None:
+        return
+    if node.kind == "tensor":
+        r.stop("object-write", f"attribute {name!r} of a tensor")
+    r.note_write(node)
+    r.effect(func, args)
+    r.written_key(node, "member" if slot else "attr", descriptor if slot else name)
+
+
+# ---- type ---------------------------------------------------------------------------------
+
+@rule(type, kind="reads")
+def type_of(r, func, args, kwargs):
+    if len(args) == 1 and not kwargs:
+        r.know(args[0])
+    else:
+        class_made(r, func, (type, *args), kwargs)
+
+
+@rule(type.__new__, kind="allocates")
+def class_made(r, func, args, kwargs):
+    """type.__new__(meta, name, bases, namespace)"""
+    if len(args) < 4:
+        return
+    meta, name, bases, namespace = args
+    for base in bases:
+        r.know(base)
+        if isinstance(base, type):
+            r.type_lookup(base, "__init_subclass__")
+    if isinstance(namespace, dict):
+        internal(r, namespace)
+        for item in namespace.values():
+            setter = r.type_lookup(type(item), "__set_name__")
+            if setter is not ABSENT and not isinstance(setter, types.FunctionType) \
+                    and type(item) is not property:
+                r.stop("unknown-callable", f"{type(item).__qualname__}.__set_name__")
+
+
+add(nothing, "pure", *slots(type, "__init__ __or__ __ror__"), type.__dict__["__prepare__"])
+add(nothing, "pure", property.__dict__["__set_name__"])
+add(stops("object-read"), "state", *slots(type, "mro __subclasses__ __dir__ __sizeof__"))
+
+
+@rule(*slots(type, "__getattribute__"), kind="reads")
+def type_getattr(r, func, args, kwargs):
+    cls, name = args
+    if type(cls).__getattribute__ is not func:
+        r.stop("object-read", f"attribute {name!r} of {cls.__qualname__}")
+    r.read_attr(cls, name)
+
+
+@rule(*slots(type, "__setattr__"), kind="mutates")
+def type_setattr(r, func, args, kwargs):
+    if type(args[0]).__setattr__ is not func:
+        r.stop("object-write", f"attribute {args[1]!r} of {args[0].__qualname__}")
+    r.write_attr(*args)
+
+
+@rule(*slots(type, "__delattr__"), kind="mutates")
+def type_delattr(r, func, args, kwargs):
+    if type(args[0]).__delattr__ is not func:
+        r.stop("object-write", f"attribute {args[1]!r} of {args[0].__qualname__}")
+    r.delete_attr(*args)
+
+
+@rule(*slots(type, "__repr__"), kind="reads")
+def type_repr(r, func, args, kwargs):
+    r.read_attr(args[0], "__module__")
+    r.read_attr(args[0], "__qualname__")
+
+
+@rule(*slots(type, "__call__"), kind="calls")
+def instance_made(r, func, args, kwargs):
+    """type.__call__(cls, ...), from a metaclass that overrides it."""
+    cls, rest = args[0], args[1:]
+    if cls in RULES:
+        RULES[cls](r, cls, rest, kwargs)
+        return
+    maker = r.type_lookup(cls, "__new__")
+    setup = r.type_lookup(cls, "__init__")
+    if isinstance(maker, staticmethod):
+        maker = maker.__func__
+        r.const_node(maker)
+    python = [isinstance(each, types.FunctionType) for each in (maker, setup)]
+    if not python[0] and maker is not object.__new__:
+        applied(r, maker, args, kwargs)
+    if not any(python) and setup is not object.__init__:
+        applied(r, setup, (None, *rest), kwargs)
+
+
+def applied(r, func, args, kwargs):
+    found = RULES.get(func)
+    if found is None:
+        r.stop("unknown-callable", getattr(func, "__qualname__", repr(func)))
+    found(r, func, args, kwargs)
+
+
+# ---- isinstance and issubclass ----------------------------------------------------------------
+
+@rule(isinstance, kind="reads")
+def is_instance(r, func, args, kwargs):
+    obj, cls = args
+    r.know(obj)
+    instance_of(r, obj, cls, "__instancecheck__")
+
+
+@rule(issubclass, kind="reads")
+def is_subclass(r, func, args, kwargs):
+    obj, cls = args
+    if isinstance(obj, type):
+        mro_read(r, obj)
+    instance_of(r, obj, cls, "__subclasscheck__")
+
+
+def instance_of(r, obj, cls, method):
+    if method == "__instancecheck__" and type(obj) is cls:
+        return
+    if isinstance(cls, tuple):
+        r.read_content(cls)
+        for each in cls:
+            instance_of(r, obj, each, method)
+    elif type(cls) is types.UnionType:
+        for each in cls.__args__:
+            instance_of(r, obj, each, method)
+    elif type(cls) is type:
+        plain_check(r, None, (cls, obj), None)
+    else:
+        r.special(method, (cls, obj))
+
+
+def mro_read(r, cls):
+    """Which classes *cls* derives from is read."""
+    reader = getattr(r, "read_mro", None)
+    if reader is not None and not plain(cls):
+        reader(cls)
+
+
+@rule(*slots(type, "__instancecheck__"), kind="reads")
+def plain_check(r, func, args, kwargs):
+    """By the object's type, else by what it says its class is."""
+    cls, obj = args
+    mro_read(r, type(obj))
+    if cls not in type(obj).__mro__ and not fixed(obj) and not is_tensor(obj):
+        r.type_lookup(type(obj), "__getattribute__")
+        found = r.type_lookup(type(obj), "__class__")
+        if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+            r.const_node(found.fget)
+        elif found is not object.__dict__["__class__"]:
+            r.stop("object-read", f"__class__ of {type(obj).__qualname__}")
+
+
+@rule(*slots(type, "__subclasscheck__"), kind="reads")
+def plain_subclass_check(r, func, args, kwargs):
+    if isinstance(args[1], type):
+        mro_read(r, args[1])
+
+
+@rule(types.UnionType.__instancecheck__, types.UnionType.__subclasscheck__,
+      kind="reads")
+def union_check(r, func, args, kwargs):
+    """Reached only by name; isinstance() looks into a union itself."""
+    r.stop("unknown-callable", func.__qualname__)
+
+
+# ---- functions, methods, descriptors as objects ---------------------------------------------------
+
+@rule(super, kind="allocates")
+def super_made(r, func, args, kwargs):
+    for arg in args:
+        r.know(arg)
+
+
+add(known, "allocates", property, staticmethod, classmethod, types.MethodType,
+    property.__dict__["getter"], property.__dict__["setter"], property.__dict__["deleter"],
+    *slots(property, "__init__"), *slots(staticmethod, "__init__"),
+    *slots(classmethod, "__init__"), property.__new__, staticmethod.__new__,
+    classmethod.__new__)
+add(nothing, "pure", types.FunctionType.__dict__["__get__"], *slots(types.MethodType, "__get__"),
+    *slots(staticmethod, "__get__"), *slots(classmethod, "__get__"),
+    *slots(types.MethodDescriptorType, "__get__"), *slots(types.WrapperDescriptorType, "__get__"),
+    *slots(types.ClassMethodDescriptorType, "__get__"))
+add(nothing, "pure", *slots(types.BuiltinFunctionType, "__hash__"))
+
+
+@rule(*slots(types.FunctionType, "__call__"), *slots(types.MethodType, "__call__"),
+      *slots(types.BuiltinFunctionType, "__call__"),
+      *slots(types.MethodDescriptorType, "__call__"),
+      *slots(types.WrapperDescriptorType, "__call__"), *slots(staticmethod, "__call__"),
+      kind="calls")
+def call_method(r, func, args, kwargs):
+    """f.__call__(...)"""
+    target = args[0].__func__ if isinstance(args[0], staticmethod) else args[0]
+    calls(r, target, args[1:], kwargs)
+
+
+@rule(*slots(types.MethodType, "__eq__ __ne__ __hash__"),
+      *slots(types.BuiltinFunctionType, "__eq__ __ne__"), kind="reads")
+def method_compared(r, func, args, kwargs):
+    """Bound methods are equal if their objects are identical."""
+    for arg in args:
+        owner = getattr(arg, "__self__", None)
+        if owner is not None and not fixed(owner):
+            if r.know(arg) is not None:
+                r.stop("object-read", "comparison of an outside bound method")
+            r.observe_identity(owner)
+
+
+@rule(types.SimpleNamespace, kind="allocates")
+def simple_namespace(r, func, args, kwargs):
+    for arg in args:
+        items_of(r, arg)
+
+
+@rule(*slots(types.SimpleNamespace, "__eq__ __ne__ __repr__"), kind="reads")
+def namespace_method(r, func, args, kwargs):
+    for arg in args:
+        if isinstance(arg, types.SimpleNamespace):
+            internal(r, arg)
+    if func.__name__ == "__repr__":
+        for item in vars(args[0]).values():
+            text(r, item, "__repr__")
+    elif all(isinstance(arg, types.SimpleNamespace) for arg in args):
+        for name, item in vars(args[0]).items():
+            if name in vars(args[1]):
+                same_or_equal(r, item, vars(args[1])[name])
+
+
+@rule(types.MappingProxyType, kind="allocates")
+def mapping_proxy(r, func, args, kwargs):
+    r.read_content(args[0])
+
+
+@rule(*slots(types.MappingProxyType, "__getitem__ __contains__ __iter__ __len__ get keys values "
+             "items copy __reversed__"), kind="reads")
+def proxy_method(r, func, args, kwargs):
+    internal(r, args[0])
+    for arg in args[1:]:
+        value(r, arg)

@@ -1,0 +1,350 @@
+"""What rules have in common: the reads that C code does on behalf of a call.
+
+Each function here is one protocol of the interpreter (iterate, compare, hash, convert
+to a number), told to the recorder in the order in which C does it. Python methods that
+the protocol calls are recorded when they run; what must be said here is which method
+the *type* has, and what C methods of outside objects read.
+
+Items that C code takes out of a generator, or gets back from a Python function, are not
+known before the call; `watch` looks at them as they come.
+"""
+
+import enum
+import types
+
+import torch
+
+from magpy.recorder.callables.registry import IDENTITY_TYPES, KINDS, RULES, TORCH_OPERATORS
+
+SCALARS = frozenset((
+    type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented),
+    range, torch.Size, torch.device, torch.dtype, torch.layout, torch.memory_format,
+    torch.qscheme))
+NUMBERS = (int, float, complex)
+CONTAINERS = (list, tuple, dict, set, frozenset)
+C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType,
+               types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+               types.MethodWrapperType)
+FIXED = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType,
+         types.WrapperDescriptorType, types.CodeType, types.GenericAlias, types.UnionType)
+REFLECTED = {"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",
+             "__eq__": "__eq__", "__ne__": "__ne__"}
+
+
+# ---- what an object is ----------------------------------------------------------
+
+def plain(obj):
+    """An immutable value all the way down, of builtin types: nothing outside is in it."""
+    kind = type(obj)
+    if kind in SCALARS:
+        return True
+    if kind is tuple or kind is frozenset:
+        return all(plain(item) for item in obj)
+    if kind is slice:
+        return plain(obj.start) and plain(obj.stop) and plain(obj.step)
+    return False
+
+
+def fixed(obj):
+    """Plain, or an object that is its own value (a type, a function of C, an enum member)."""
+    kind = type(obj)
+    return (plain(obj) or isinstance(obj, FIXED) or kind in IDENTITY_TYPES
+            or isinstance(kind, enum.EnumType))
+
+
+def is_tensor(obj):
+    return isinstance(obj, torch.Tensor)
+
+
+def is_c(func):
+    """Is *func* run by C code alone, so that its effect must be told by a rule?"""
+    return not isinstance(func, (types.FunctionType, types.MethodType)) or func in RULES
+
+
+def name_of(func):
+    return getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or repr(func)
+
+
+# ---- values ---------------------------------------------------------------------
+
+def value(r, obj):
+    """C code reads the value of *obj*, an instance of a builtin type or of a subclass."""
+    if fixed(obj) or is_tensor(obj):
+        return
+    if isinstance(obj, CONTAINERS) or type(obj) is slice:
+        r.read_deep(obj)
+    elif r.know(obj) is not None:
+        r.stop("object-read", f"value of {type(obj).__qualname__}")
+
+
+def internal(r, obj):
+    """C code reads an object of a kind whose content guards cannot hold: it must have
+    been made by the recording."""
+    if not fixed(obj) and r.know(obj) is not None:
+        r.stop("object-read", f"content of {type(obj).__qualname__}")
+
+
+def values(r, func, args, kwargs):
+    """Rule: reads the values of its arguments, and nothing else."""
+    for arg in args:
+        value(r, arg)
+    for arg in kwargs.values():
+        value(r, arg)
+
+
+def content(r, func, args, kwargs):
+    """Rule: reads the items of its first argument."""
+    items_of(r, args[0])
+    for arg in args[1:]:
+        value(r, arg)
+
+
+def nothing(r, func, args, kwargs):
+    """Rule: reads nothing that is not guarded already by how the arguments were reached."""
+
+
+def known(r, func, args, kwargs):
+    """Rule: holds on to its arguments, or looks only at their types."""
+    for arg in args:
+        r.know(arg)
+    for arg in kwargs.values():
+        r.know(arg)
+
+
+def internals(r, func, args, kwargs):
+    """Rule of methods of a kind of object that is covered only if the recording made it."""
+    internal(r, args[0])
+    for arg in args[1:]:
+        value(r, arg)
+
+
+def stops(reason):
+    """A rule that ends the capture."""
+    def stop(r, func, args, kwargs):
+        r.stop(reason, name_of(func))
+    stop.reason = reason
+    return stop
+
+
+# ---- protocols ------------------------------------------------------------------
+
+def convert(r, obj, *names):
+    """Conversion of *obj* by the first of the methods *names* that its type has."""
+    if plain(obj) or is_tensor(obj) and not names:
+        return
+    for name in names:
+        if r.special(name, (obj,)):
+            return
+
+
+def number(r, obj):
+    """float(obj), as math functions do it."""
+    convert(r, obj, "__float__", "__index__")
+
+
+def index(r, obj):
+    if obj is not None:
+        convert(r, obj, "__index__")
+
+
+def text(r, obj, conversion="__str__"):
+    """str(obj) or repr(obj)."""
+    if not plain(obj):
+        r.special(conversion, (obj,))
+
+
+def truth(r, obj):
+    """bool(obj)."""
+    if fixed(obj) and not isinstance(obj, type):
+        return
+    if type(obj) in CONTAINERS:
+        r.read_truth(obj)
+    elif not r.special("__bool__", (obj,)):
+        r.special("__len__", (obj,))
+
+
+def hashes(r, key):
+    """*key* is looked up in, or put into, a dict or set."""
+    if fixed(key):
+        return
+    kind = type(key)
+    if kind.__hash__ is object.__hash__ or is_tensor(key):
+        r.observe_identity(key)
+    elif kind is tuple:
+        r.read_deep(key)
+        for item in key:
+            hashes(r, item)
+    else:
+        r.special("__hash__", (key,))
+        r.type_lookup(kind, "__eq__")
+
+
+def compare(r, a, b, name="__eq__"):
+    """a == b, or another comparison, by the methods of their types."""
+    if plain(a) and plain(b):
+        return
+    if type(b) is not type(a) and isinstance(b, type(a)):
+        a, b, name = b, a, REFLECTED[name]
+    r.special(name, (a, b))
+    if type(a) is not type(b):
+        r.special(REFLECTED[name], (b, a))
+
+
+def same_or_equal(r, a, b):
+    """How C containers compare items: identity first, then ``==``."""
+    if type(a) is float and a != a or type(b) is float and b != b:
+        r.stop("object-read", "a container with a NaN was compared")
+    if fixed(a) and fixed(b):
+        return
+    if not (isinstance(a, CONTAINERS) or isinstance(b, CONTAINERS)):
+        r.compare_identity(a, b)
+    if a is not b:
+        compare(r, a, b)
+
+
+def operate(r, name, a, b, reflected=True):
+    """A binary operator: ``operate(r, "add", a, b)`` is ``a + b``."""
+    if plain(a) and plain(b):
+        return
+    r.special(f"__{name}__", (a, b))
+    if reflected and type(a) is not type(b):
+        r.special(f"__r{name}__", (b, a))
+
+
+# ---- iteration --------------------------------------------------------------------
+
+def iterates(r, obj):
+    """iter(obj)."""
+    kind = type(obj)
+    if kind is list or kind is tuple or kind is dict:
+        r.read_content(obj)
+    elif kind not in SCALARS:
+        if not r.special("__iter__", (obj,)):
+            r.special("__getitem__", (obj, 0))
+            r.special("__len__", (obj,))
+        r.type_lookup(kind, "__next__")
+
+
+def items_of(r, obj):
+    """C code takes all items of *obj*. Returns them, or None when that cannot be told
+    without taking them."""
+    iterates(r, obj)
+    kind = type(obj)
+    if kind in (str, bytes, range, torch.Size):
+        return list(obj)
+    base = base_of(kind)
+    if base is not None:
+        return list(base.__iter__(obj))
+    return remaining(r, obj)
+
+
+def base_of(kind):
+    """The builtin container whose iteration *kind* has inherited."""
+    for base in (list, tuple, dict, set, frozenset, *DICT_VIEWS):
+        if issubclass(kind, base) and kind.__iter__ is base.__iter__:
+            return base
+    return None
+
+
+DICT_VIEWS = tuple(type(view) for view in ({}.keys(), {}.values(), {}.items()))
+SIMPLE_ITERATORS = {type(iter(obj)) for obj in (
+    [], (), "", "\u1234", b"", range(0), range(1 << 80), {}, {}.values(), {}.items(), set())}
+SIMPLE_ITERATORS |= {type(reversed(obj)) for obj in ([], {}, {}.values(), {}.items())}
+ITERATORS_OF_ITERATORS = (map, filter, zip, enumerate, reversed)
+
+
+def remaining(r, iterator):
+    """The items that a C iterator is going to give; None when unknown."""
+    kind = type(iterator)
+    if kind in SIMPLE_ITERATORS:
+        state = iterator.__reduce__()
+        rest = list(state[1][0])
+        position = state[2] if len(state) > 2 else None
+        if kind is type(reversed([])):
+            return rest[position::-1] if position is not None else []
+        return rest[position or 0:]
+    if kind is enumerate:
+        inner, start = iterator.__reduce__()[1]
+        items = remaining(r, inner)
+        return None if items is None else list(enumerate(items, start))
+    if kind is zip:
+        columns = [remaining(r, each) for each in iterator.__reduce__()[1]]
+        return None if any(each is None for each in columns) else list(zip(*columns))
+    if kind is reversed:
+        return list_of_reversed(iterator)
+    return None
+
+
+def list_of_reversed(iterator):
+    state = iterator.__reduce__()
+    sequence = state[1][0]
+    if type(sequence) in (str, tuple, range) and len(state) > 2:
+        return [sequence[i] for i in range(state[2], -1, -1)]
+    return [] if sequence == () else None
+
+
+def inputs(iterator):
+    """The iterators below a map, filter, zip or enumerate object."""
+    parts = iterator.__reduce__()[1]
+    if type(iterator) is enumerate:
+        return parts[:1]
+    return parts[1:] if type(iterator) in (map, filter) else parts
+
+
+def sources(r, obj):
+    """The generators and Python functions whose values reach a consumer of *obj*
+    unseen, at any depth of zip, map and enumerate."""
+    kind = type(obj)
+    if kind is types.GeneratorType:
+        return [obj]
+    if kind is map:
+        func = obj.__reduce__()[1][0]
+        return [getattr(func, "__func__", func)] if not is_c(func) else []
+    if kind in (zip, enumerate, filter):
+        return [source for each in inputs(obj) for source in sources(r, each)]
+    return []
+
+
+def watch(r, obj, on_item):
+    """Call *on_item* for each value that *obj*, a generator or a Python function,
+    gives to the C code of the current call."""
+    watcher = getattr(r, "watch_values", None)
+    if watcher is not None:
+        watcher(obj, on_item)
+
+
+def each_item(r, obj, on_item):
+    """C code takes all items of *obj* and does *on_item* with each."""
+    items = items_of(r, obj)
+    if items is not None:
+        for item in items:
+            on_item(item)
+        return
+    for source in sources(r, obj):
+        watch(r, source, on_item)
+
+
+# ---- calls --------------------------------------------------------------------------
+
+# Kinds of rules whose functions may be called at another time than the rule runs.
+TIMELESS = ("pure", "reads", "allocates", "calls", "state")
+
+
+def calls(r, func, args, kwargs=None):
+    """C code calls *func* with these arguments."""
+    if isinstance(func, types.FunctionType) and func not in RULES:
+        r.know(func)
+    else:
+        r.call(func, args, kwargs or {})
+
+
+def calls_later(r, func):
+    """C code will call *func* with arguments that cannot be told now."""
+    if isinstance(func, types.FunctionType) and func not in RULES:
+        r.know(func)
+    elif isinstance(func, types.MethodType):
+        calls(r, func, ())
+    elif func in TORCH_OPERATORS or KINDS.get(func) == "pure":
+        pass
+    else:
+        r.stop("unknown-callable", f"{name_of(func)} called with values from an iterator")
