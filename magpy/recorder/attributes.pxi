@@ -2,7 +2,6 @@
 # and Objects/typeobject.c, _Py_type_getattro), as edges: type and MRO, data descriptor,
 # instance dict, class attribute, __getattr__. Python code that runs inside is recorded by itself.
 
-cdef object object_getattribute = object.__getattribute__
 cdef object object_setattr = object.__setattr__
 cdef object object_delattr = object.__delattr__
 cdef object type_setattr = type.__setattr__
@@ -63,7 +62,7 @@ cdef read_attribute(Recorder r, obj, str name):
     if node is None:
         node = r.know(obj)
     getter = look_up_type(r, cls, "__getattribute__")
-    if getter is not object_getattribute:
+    if not magpy_is_generic(getter):
         if PyFunction_Check(getter):
             return
         if getter not in GENERIC_GETTERS:
@@ -299,7 +298,7 @@ cdef write_attribute(Recorder r, obj, str name, value):
         return
     if node.kind == "tensor":
         r.stop("object-write", f"attribute {name!r} of a tensor")
-    if setter is not object_setattr and setter is not object_delattr:
+    if not magpy_is_generic(setter):
         r.stop("object-write", f"attribute {name!r} of {cls.__name__}")
     write_on(r, node, obj, object_setattr, name, value)
 

@@ -1,7 +1,7 @@
 # Calls: a Python function is recorded by running it; a C function needs a rule
 # (magpy/recorder/callables), found by the function object itself.
 
-from magpy.recorder.callables.registry import RULES, TORCH_OPERATORS, LEAF_CODE
+from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, RULES, TORCH_OPERATORS
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
@@ -68,12 +68,12 @@ cdef call_builtin(Recorder r, func, tuple args, kwargs):
         torch_operator(r, func, args, kwargs)
         return
     owner = func.__self__
-    if owner is not None and not PyModule_Check(owner):
-        name = func.__name__
-        if PyType_Check(owner):
-            call_class_builtin(r, func, owner, name, args, kwargs)
-            return
-        if not provenance.is_created(<PyObject *>func) and is_bound(func):
+    name = func.__name__
+    if PyType_Check(owner):
+        call_class_builtin(r, func, owner, name, args, kwargs)
+        return
+    if is_bound(func):
+        if not provenance.is_created(<PyObject *>func):
             r.know(func)
         r.know(owner)
         call_descriptor(r, type(owner), name, (owner,) + args, kwargs)

@@ -28,6 +28,16 @@ cdef object content_of(node):
     return node.obj if node.snapshot is None or node.kind == "tensor" else node.snapshot
 
 
+cdef str item_path(node, key):
+    """Access path of an entry, as people write it: self.fc for self._modules['fc']."""
+    if node.owner is not None:
+        return f"{node.owner.path}.{key}"
+    table = node.path.rpartition(".")
+    if table[2] in MODULE_TABLES and isinstance(key, str) and table[0]:
+        return f"{table[0]}[{key}]" if key.isdigit() else f"{table[0]}.{key}"
+    return f"{node.path}[{key!r}]"
+
+
 cdef check_edge(Recorder r, node, str kind, expected):
     """A check of the node itself (its length, its keys), once."""
     cdef object mark = (node.index, kind, None)
@@ -100,7 +110,7 @@ cdef read_entries(Recorder r, node, content):
             r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
     check_edge(r, node, "keys", keys)
     for key in keys:
-        r.edge(node, "dict", key, dict_get(content, key), f"{node.path}[{key!r}]")
+        r.edge(node, "dict", key, dict_get(content, key), item_path(node, key))
 
 
 cdef read_deep(Recorder r, obj, int depth):
@@ -142,7 +152,7 @@ cdef read_key(Recorder r, mapping, key):
             r.stop("dict-key", f"{node.path} looked up by a {type(key).__name__}")
     content = content_of(node)
     value = dict_get(content, key, ABSENT)
-    r.edge(node, "dict", key, value, f"{node.path}[{key!r}]")
+    r.edge(node, "dict", key, value, item_path(node, key))
 
 
 cdef read_index(Recorder r, sequence, index):

@@ -39,6 +39,15 @@ cdef extern from *:
         PyTypeObject *type = (PyTypeObject *)t;
         return type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
     }
+    /* A slot wrapper around the generic attribute functions, whichever type has it. */
+    static inline int magpy_is_generic(PyObject *wrapper) {
+        if (!Py_IS_TYPE(wrapper, &PyWrapperDescr_Type)) {
+            return 0;
+        }
+        void *wrapped = ((PyWrapperDescrObject *)wrapper)->d_wrapped;
+        return wrapped == (void *)PyObject_GenericGetAttr
+            || wrapped == (void *)PyObject_GenericSetAttr;
+    }
     static inline PyObject *magpy_cell_content(PyObject *cell) {
         return PyCell_GET(cell);
     }
@@ -54,6 +63,7 @@ cdef extern from *:
     bint magpy_has_descr_set(object d)
     bint magpy_has_descr_get(object d)
     bint magpy_has_instance_dict(object t)
+    bint magpy_is_generic(object wrapper)
     PyObject *magpy_cell_content(PyObject *cell)
     PyObject *magpy_code_name(PyCodeObject *code, int i)
     PyObject *magpy_code_const(PyCodeObject *code, int i)
@@ -96,17 +106,17 @@ cdef bint is_identity_leaf(obj):
     cdef type t = type(obj)
     if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
         return not (t is types.BuiltinFunctionType and is_bound(obj))
-    return isinstance(t, enum.EnumType) or t in MORE_IDENTITIES
+    return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES
 
-
-MORE_IDENTITIES = set()     # filled by the rule tables: typing objects, re patterns, ...
 
 
 cdef bint is_bound(obj):
-    """A builtin function that carries an object which is not a module or a type."""
+    """A builtin function that carries an object of its own, as list.append of a list
+    does. A module, a type, or pybind11's record of the function is not one."""
     cdef object owner = obj.__self__
-    return not (owner is None or PyModule_Check(owner) or PyType_Check(owner)
-                or type(owner).__module__ == "torch")
+    if owner is None or PyModule_Check(owner) or PyType_Check(owner):
+        return False
+    return not type(owner).__name__.startswith(("pybind11_detail_function_record", "PyCapsule"))
 
 
 cdef bint is_singleton(obj):

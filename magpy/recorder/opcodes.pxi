@@ -249,9 +249,9 @@ cdef bint counts_attribute(Recorder r, const PyExecState_EventInfo *e, obj, str 
     if increment_at(r, e, value) is None:
         return False
     setter = look_up_type(r, cls, "__setattr__")
-    if look_up_type(r, cls, "__getattribute__") is not object_getattribute:
+    if not magpy_is_generic(look_up_type(r, cls, "__getattribute__")):
         return False
-    if setter is not object_setattr and setter is not module_setattr:
+    if setter is not module_setattr and not magpy_is_generic(setter):
         return False
     descriptor = look_up_type(r, cls, name)
     if descriptor is not ABSENT and magpy_has_descr_set(descriptor):
@@ -386,7 +386,7 @@ cdef bint counts_item(Recorder r, const PyExecState_EventInfo *e, container, ind
     if node is None:
         return False
     value = dict_get(container, index, ABSENT)
-    return take_increment(r, e, node, "dict", index, value, f"{node.path}[{index!r}]", container)
+    return take_increment(r, e, node, "dict", index, value, item_path(node, index), container)
 
 
 cdef int binary_slice(Recorder r, const PyExecState_EventInfo *e) except -1:

@@ -2,6 +2,8 @@
 
 from magpy.recorder.torch_mode import Tape
 
+LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
+
 cdef object recording_lock = threading.Lock()
 cdef object recording_thread = None
 
