@@ -12,6 +12,7 @@ prefix, and ``train()`` of the original's class is not the one that is called.
 
 import copy
 import functools
+import operator
 
 from torch import nn
 
@@ -19,8 +20,7 @@ from magpy.dispatch import compiled
 
 # Looked up on the compiled module; everything else is the original's.
 _OWN = frozenset((
-    "__class__", "__dict__", "__reduce__", "__reduce_ex__", "__getstate__", "__deepcopy__",
-    "__copy__", "_orig_mod", "__weakref__"))
+    "__class__", "__dict__", "__weakref__", "__reduce_ex__", "__copy__", "__deepcopy__", "_orig_mod"))
 
 # Methods of nn.Module that return self: they return the compiled module here.
 _FLUENT = frozenset((
@@ -49,6 +49,10 @@ class CompiledModule(compiled.Compiled, nn.Module):
             return _fluent(self, original, value)
         return value
 
+    def __getattr__(self, name):
+        # Asked after __getattribute__ failed; nn.Module's would answer in our name.
+        return getattr(compiled.table_of(self).fn, name)
+
     def __setattr__(self, name, value):
         setattr(compiled.table_of(self).fn, name, value)
 
@@ -70,10 +74,8 @@ class CompiledModule(compiled.Compiled, nn.Module):
 
     def __reduce_ex__(self, protocol):
         # A graph cannot be pickled: what is saved is the original, to be compiled again.
-        return self._orig_mod.__reduce_ex__(protocol)
-
-    def __reduce__(self):
-        return self._orig_mod.__reduce__()
+        # Said through a plain function, so that loading needs no magpy.
+        return operator.getitem, ((self._orig_mod,), 0)
 
 
 def _like(module, original):

@@ -66,20 +66,22 @@ def call_captured(table, args, kwargs):
     if recording.stop is None and trouble.stop is None:
         with trouble:
             pipeline.run(pipeline.REST, job)
-    stop, cause = recording.stop or trouble.stop, trouble.error
+    stop = recording.stop or trouble.stop
     if stop is None:
         note_capture(table, job)
     else:
-        note_stop(table, stop, cause)
-    result, error = recording.result, recording.exception
+        note_stop(table, stop, trouble.error)
     job = finish = None
     recording.release()
-    recording = None
-    return outcome(table, result, error, stop, cause)
+    return outcome(table, recording, stop, trouble)
 
 
-def outcome(table, result, error, stop, cause):
+def outcome(table, recording, stop, trouble):
     """The user's own result or exception; or the CaptureError that was asked for."""
+    # An exception refers to the frames that it passes, these among them: none of them
+    # may go on referring to it, or only the garbage collector could free what it holds.
+    result, error, cause = recording.result, recording.exception, trouble.error
+    recording.result = recording.exception = trouble.error = None
     try:
         if error is not None:
             raise error
@@ -87,7 +89,7 @@ def outcome(table, result, error, stop, cause):
             raise CaptureError(stop) from cause
         return result
     finally:
-        error = cause = None        # an exception and its frame would keep each other
+        error = cause = None
 
 
 class Trouble:
@@ -110,10 +112,11 @@ class Trouble:
             reason, detail = error.reason, error.detail
         elif isinstance(error, BackendError):
             reason, detail = "backend-failed", str(error)
+            self.error = error
         else:
             reason, detail = "internal-error", f"{type(error).__name__}: {error}"
+            self.error = error
         self.stop = entry.stop_at(self.table.fn, reason, detail)
-        self.error = error
         return True
 
 

@@ -22,7 +22,7 @@ from support.fake_recorder import FakeRecorder, FakeTable
 class FakeTape:
     """A recording's tape that holds nothing."""
 
-    ops = ()
+    ops, paths = (), {}
 
 
 class Seen:

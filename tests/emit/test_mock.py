@@ -161,15 +161,15 @@ def check_same(got, want, seen=None):
         assert seen[id(want)] is got
         return
     seen[id(want)] = got
-    if isinstance(want, (list, tuple, collections.deque)):
+    if issubclass(type(want), (list, tuple, collections.deque)):
         assert len(got) == len(want)
         for a, b in zip(got, want):
             check_same(a, b, seen)
-    elif isinstance(want, dict):
+    elif issubclass(type(want), dict):
         assert list(dict.keys(got)) == list(dict.keys(want))
         for a, b in zip(dict.values(got), dict.values(want)):
             check_same(a, b, seen)
-    elif isinstance(want, (set, frozenset, int, float, str, type(None), slice)):
+    elif issubclass(type(want), (set, frozenset, int, float, str, type(None), slice)):
         assert got == want
     try:
         attributes = object.__getattribute__(want, "__dict__")

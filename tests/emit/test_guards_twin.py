@@ -1,0 +1,250 @@
+"""Emitting guards from hand-made recordings, and the twin against the native program.
+
+The twin is written independently of the native loop, so each is the other's oracle:
+whatever is changed in the outside world, both must give the same verdict.
+"""
+
+import collections
+import types
+
+import pytest
+import torch
+
+from magpy.emit import guards
+from magpy.guards.instr import Const, Instr
+from magpy.guards.program import GuardProgram
+from magpy.guards.tensor_meta import GlobalState, TensorMeta, distinct_storages
+from magpy.refgraph.graph import Edge, Node, Recording
+
+
+class Layer:
+    kind = "layer"
+
+    def __init__(self):
+        self.scale = 2.0
+        self.tags = ["a", 1]
+        self.options = {"p": 0.5, "deep": (1, 2)}
+        self.weight = torch.zeros(2)
+
+
+class Box:
+    __slots__ = ("item",)
+
+
+class Build:
+    """A recording by hand."""
+
+    def __init__(self, fn=None, state=True):
+        self.recording = Recording(fn, (), {})
+        self.recording.state = GlobalState() if state else None
+
+    def node(self, obj, path="?", const=False):
+        node = Node(len(self.recording.nodes), obj, "object", path, const)
+        self.recording.nodes.append(node)
+        return node
+
+    def edge(self, op, key, parent, check, expected, text, obj=None):
+        child = None if obj is None else self.node(obj, text)
+        self.recording.edges.append(Edge((op, key), parent, (check, expected), child, text))
+        return child
+
+    def emit(self, *want):
+        return guards.emit(self.recording, want)
+
+
+def closure_of(value):
+    return lambda: value
+
+
+def layer_recording(layer, fn, x):
+    """A bit of everything, as a recorder would note it. Returns (build, wanted nodes)."""
+    b = Build(fn)
+    root = b.node(fn, "fn", const=True)
+    self = b.edge("arg", 0, None, "type", Layer, "arg[0]", layer)
+    tensor = b.edge("arg", 1, None, "tensor", TensorMeta(x), "arg[1]", x)
+    box = b.edge("kwarg", "box", None, "type", Box, "kwarg['box']", Box())
+    b.edge("member", Box.item, box, "absent", None, "kwarg['box'].item")
+    b.edge("type_lookup", (Layer, "kind"), None, "leaf", "layer", "Layer.kind")
+    b.edge("type_own", (Layer, "extra"), None, "absent", None, "Layer.extra")
+    b.edge("type_mro", Layer, None, "leaf", Layer.__mro__, "Layer.__mro__")
+    b.edge("attr", "scale", self, "leaf", 2.0, "arg[0].scale")
+    b.edge("attr", "missing", self, "absent", None, "arg[0].missing")
+    tags = b.edge("attr", "tags", self, "type", list, "arg[0].tags", layer.tags)
+    b.edge("slot", None, tags, "len", 2, "arg[0].tags")
+    b.edge("list", 0, tags, "leaf", "a", "arg[0].tags[0]")
+    b.edge("list", -1, tags, "leaf", 1, "arg[0].tags[-1]")
+    options = b.edge("attr", "options", self, "type", dict, "arg[0].options", layer.options)
+    b.edge("slot", None, options, "keys", ("p", "deep"), "arg[0].options")
+    b.edge("slot", None, options, "truth", True, "arg[0].options")
+    b.edge("dict", "deep", options, "leaf", (1, 2), "arg[0].options['deep']")
+    weight = b.edge("attr", "weight", self, "tensor", TensorMeta(layer.weight), "arg[0].weight", layer.weight)
+    cell = b.edge("closure", 0, root, "type", types.CellType, "fn's cell 0", fn.__closure__[0])
+    b.edge("cell", None, cell, "leaf", 7, "value")
+    b.edge("instance_dict", None, self, "none", None, "arg[0].__dict__")
+    b.edge("slot", None, tags, "distinct", options, "arg[0].tags")
+    b.edge("slots", (tensor, weight), None, "alias", distinct_storages((x, layer.weight)), "storage of arg[1]")
+    return b, (tensor, weight, root)
+
+
+def both(instrs, nslots, nodes, fn, args, kwargs):
+    """The native program's and the twin's answer, which must agree."""
+    want = [node.slot for node in nodes]
+    program = GuardProgram(instrs, len(args), tuple(kwargs), nslots, want)
+    native, python = program.run(fn, args, kwargs), guards.twin(instrs, want)(fn, args, kwargs)
+    assert (native is None) == (python is None), (native, python, program.failed)
+    if native is not None:
+        assert all(a is b for a, b in zip(native, python, strict=True))
+    return native
+
+
+CHANGES = {
+    "scale": lambda layer, x, box: setattr(layer, "scale", 2),
+    "missing": lambda layer, x, box: setattr(layer, "missing", None),
+    "tags grow": lambda layer, x, box: layer.tags.append(3),
+    "tags change": lambda layer, x, box: layer.tags.__setitem__(1, True),
+    "tags become a tuple": lambda layer, x, box: setattr(layer, "tags", ("a", 1)),
+    "no tags": lambda layer, x, box: delattr(layer, "tags"),
+    "options change": lambda layer, x, box: layer.options.__setitem__("deep", (1, 2.0)),
+    "options reordered": lambda layer, x, box: layer.options.__setitem__("p", layer.options.pop("p")),
+    "another options class": lambda layer, x, box: setattr(
+        layer, "options", collections.OrderedDict(layer.options)),
+    "weight rebound": lambda layer, x, box: setattr(layer, "weight", torch.zeros(3)),
+    "weight shares": lambda layer, x, box: setattr(layer, "weight", x[:2]),
+    "weight is none": lambda layer, x, box: setattr(layer, "weight", None),
+    "grad": lambda layer, x, box: x.requires_grad_(),
+    "box filled": lambda layer, x, box: setattr(box, "item", 1),
+    "another class": lambda layer, x, box: setattr(layer, "__class__", type("Other", (Layer,), {})),
+}
+
+
+@pytest.fixture
+def world():
+    layer, x, fn = Layer(), torch.zeros(4), closure_of(7)
+    build, nodes = layer_recording(layer, fn, x)
+    instrs, nslots = build.emit(*nodes)
+    return layer, x, fn, instrs, nslots, nodes
+
+
+def test_holds_and_gives_the_wanted_objects(world):
+    layer, x, fn, instrs, nslots, nodes = world
+    values = both(instrs, nslots, nodes, fn, (layer, x), {"box": Box()})
+    assert values[0] is x and values[1] is layer.weight and values[2] is fn
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_change_is_a_miss(world, name):
+    layer, x, fn, instrs, nslots, nodes = world
+    box = Box()
+    CHANGES[name](layer, x, box)
+    assert both(instrs, nslots, nodes, fn, (layer, x), {"box": box}) is None
+
+
+def test_changes_elsewhere(world):
+    layer, x, fn, instrs, nslots, nodes = world
+    call = lambda **k: both(instrs, nslots, nodes, fn, (layer, x), {"box": Box()})     # noqa: E731
+    Layer.extra = 1
+    try:
+        assert call() is None
+    finally:
+        del Layer.extra
+    assert call() is not None
+    Layer.kind = "other"
+    try:
+        assert call() is None
+    finally:
+        Layer.kind = "layer"
+    with torch.no_grad():
+        assert call() is None
+    fn.__closure__[0].cell_contents = 8
+    assert call() is None
+    fn.__closure__[0].cell_contents = 7
+    assert call() is not None
+    assert both(instrs, nslots, nodes, fn, (3, x), {"box": Box()}) is None
+    assert both(instrs, nslots, nodes, fn, (layer, layer), {"box": Box()}) is None
+
+
+def test_the_state_comes_first_and_slots_only_where_needed(world):
+    instrs = world[3]
+    assert instrs[0].load == "state"
+    kept = [instr.text for instr in instrs if instr.dst >= 0]
+    assert kept == ["fn", "arg[0]", "arg[1]", "kwarg['box']", "arg[0].tags", "arg[0].options", "arg[0].weight",
+                    "fn's cell 0"]
+    assert [instr.dst for instr in instrs if instr.dst >= 0] == list(range(8))
+
+
+def test_children_of_constants_start_from_the_constant():
+    b = Build(state=False)
+    module = types.ModuleType("m")
+    module.x = [1]
+    constant = b.node(module, "m", const=True)
+    child = b.edge("attr", "x", constant, "type", list, "m.x", module.x)
+    b.edge("list", 0, child, "leaf", 1, "m.x[0]")
+    b.edge("attr", "x", constant, "same", child, "m.x again")
+    b.edge("attr", "y", constant, "same", constant, "m.y")
+    module.y = module
+    instrs, nslots = b.emit()
+    assert nslots == 1 and isinstance(instrs[0].src, Const) and instrs[0].src.obj is module
+    assert instrs[3].check == "is" and instrs[3].expected is module
+    assert both(instrs, nslots, (), None, (), {}) == []
+    module.x = [2]
+    assert both(instrs, nslots, (), None, (), {}) is None
+
+
+def test_a_node_found_again_keeps_its_first_slot():
+    b = Build(state=False)
+    value = []
+    first = b.edge("arg", 0, None, "type", list, "arg[0]", value)
+    b.recording.edges.append(Edge(("arg", 1), None, ("type", list), first, "arg[1]"))
+    instrs, nslots = b.emit(first)
+    assert [instr.dst for instr in instrs] == [0, -1] and first.slot == 0
+
+
+def test_a_source_without_a_slot_is_an_error():
+    b = Build(state=False)
+    stray = b.node([], "stray")
+    b.edge("list", 0, stray, "leaf", 1, "stray[0]")
+    with pytest.raises(ValueError, match=r"stray\[0\] needs <Node 0 stray: list>, which no guard has loaded"):
+        b.emit()
+    with pytest.raises(ValueError, match="the mock code needs"):
+        Build(state=False).emit(stray)
+    b = Build(state=False)
+    late, early = b.node([], "late"), b.node([], "early")
+    b.recording.edges += [Edge(("arg", 0), None, ("type", list), early, "early"),
+                          Edge(("slot", None), early, ("distinct", late), None, "early"),
+                          Edge(("arg", 1), None, ("type", list), late, "late")]
+    with pytest.raises(ValueError, match="early needs <Node 0 late: list>"):
+        b.emit()
+    b = Build(state=False)
+    b.recording.edges.append(Edge(("type_mro", Layer), stray, ("none", None), None, "mro"))
+    with pytest.raises(ValueError, match="has no parent"):
+        b.emit()
+
+
+def test_the_text():
+    b = Build()
+    module = b.node(types.ModuleType("config"), "config", const=True)
+    self = b.edge("arg", 0, None, "type", Layer, "arg[0]", Layer())
+    b.edge("attr", "training", self, "leaf", True, "arg[0].training")
+    b.edge("attr", "scale", self, "leaf", 2.0, "arg[0].scale")
+    b.edge("attr", "size", module, "absent", None, "config.size")
+    b.edge("type_lookup", (Layer, "forward"), None, "is", len, "Layer.forward")
+    b.edge("kwarg", "x", None, "tensor", TensorMeta(torch.zeros(1)), "kwarg['x']")
+    assert guards.source(b.emit(self)[0]) == """\
+def guards(fn, args, kwargs):
+    if not state.matches(): return False    # torch's global state
+    if type((v0 := args[0])) is not Layer: return False    # arg[0]
+    if own(v0, 'training') is not True: return False    # arg[0].training
+    if not equal(own(v0, 'scale'), 2.0): return False    # arg[0].scale
+    if own(config, 'size') is not ABSENT: return False    # config.size
+    if type_lookup(Layer, 'forward') is not len: return False    # Layer.forward
+    if not meta.matches(kwargs['x']): return False    # kwarg['x']
+    return True
+"""
+
+
+def test_one_line_an_instruction_whatever_the_text(world):
+    instrs = world[3] + [Instr("const", -1, "a\nb" * 50, "leaf", "a\nb" * 50, -1, "a\nb")]
+    text = guards.source(instrs)
+    assert len(text.splitlines()) == len(instrs) + 2
+    assert guards.source(instrs) == text
+    compile(text, "guards", "exec")
