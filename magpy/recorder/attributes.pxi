@@ -12,6 +12,8 @@ cdef object FUNCTION = types.FunctionType
 cdef object PARAMETER_LIKE = (torch.Tensor, torch.nn.Module)
 cdef tuple MODULE_TABLES = ("_parameters", "_modules", "_buffers")
 
+from magpy.recorder.callables.registry import FIELD_TYPES
+
 # Types whose C attributes are plain fields of the object: reading one runs no code
 # and depends on nothing else, so a guard can read it again.
 SAFE_FIELDS = {types.FunctionType, types.MethodType, types.CellType, type, slice, range,
@@ -60,7 +62,10 @@ cdef read_attribute(Recorder r, obj, str name):
         return
     node = r.nodes.get(id(obj))
     if node is None:
-        node = r.know(obj)
+        if is_identity_leaf(obj) and not provenance.is_created(<PyObject *>obj):
+            node = r.const_node(obj)
+        else:
+            node = r.know(obj)
     getter = look_up_type(r, cls, "__getattribute__")
     if not magpy_is_generic(getter):
         if PyFunction_Check(getter):
@@ -138,7 +143,7 @@ cdef read_field(Recorder r, obj, node, descriptor, str name):
     if isinstance(obj, torch.Tensor) and issubclass(torch.Tensor, descriptor.__objclass__):
         return      # the tape sees it
     owner = descriptor.__objclass__
-    if type(descriptor) is MEMBER and magpy_is_heap_type(owner) or owner in SAFE_FIELDS:
+    if type(descriptor) is MEMBER and magpy_is_heap_type(owner) or owner in SAFE_FIELDS or owner in FIELD_TYPES:
         value = field_value(obj, descriptor)
         r.edge(node, "member", descriptor, value, node.path + "." + name)
         return

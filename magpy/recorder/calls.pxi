@@ -1,7 +1,8 @@
 # Calls: a Python function is recorded by running it; a C function needs a rule
 # (magpy/recorder/callables), found by the function object itself.
 
-from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, RULES, TORCH_OPERATORS
+from magpy.recorder.callables.registry import (
+    IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, RULES, TORCH_OPERATORS)
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]

@@ -106,7 +106,8 @@ cdef bint is_identity_leaf(obj):
     cdef type t = type(obj)
     if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
         return not (t is types.BuiltinFunctionType and is_bound(obj))
-    return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES
+    return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES or (
+        magpy_is_heap_type(t) and isinstance(obj, tuple(IDENTITY_BASES)))
 
 
 

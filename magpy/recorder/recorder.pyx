@@ -33,7 +33,7 @@ import torch
 from magpy.reasons import StopCapture
 from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Stop, Recording
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages, version
-from magpy.recorder import places
+from magpy.recorder import callables, places    # callables: fills the tables of rules
 
 include "leaves.pxi"
 include "attributes.pxi"
@@ -282,6 +282,10 @@ cdef class Recorder:
     cpdef type_lookup(self, cls, str name):
         """Look *name* up in the MRO of *cls*; returns what is there, or ABSENT."""
         return look_up_type(self, cls, name)
+
+    cpdef know_constant(self, obj):
+        """*obj* is a fixed part of something that is guarded by identity."""
+        know_constant(self, obj)
 
     cpdef read_state(self, str text, value, predicate):
         """Guard a piece of C state: *predicate*() must keep giving *value* (a leaf)."""
