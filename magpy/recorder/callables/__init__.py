@@ -1,8 +1,9 @@
 """Rules for C callables: which outside state a call of each reads and writes.
 
-The tables are filled by importing the modules below, one for each area.
+The tables are filled by importing the modules below, one for each area. What is not in
+them stops the capture when it is called: see registry.py.
 """
 
 from magpy.recorder.callables import (  # noqa: F401
-    builtins_, compiled_, containers, exceptions, iterators, numbers_strings, numeric_modules, objects,
-    operator_, torch_operators, torch_state)
+    builtins_, collections_, containers, exceptions, functools_, iterators, itertools_, library,
+    numbers_strings, numeric_modules, objects, operator_, torch_operators, torch_state, world)

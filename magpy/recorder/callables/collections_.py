@@ -1,0 +1,180 @@
+"""Rules of the C parts of collections: OrderedDict, defaultdict, deque, namedtuple's
+fields, Counter's helper. The rest of that module is Python, and recorded as such."""
+
+import _collections
+from collections import OrderedDict, defaultdict, deque
+
+from magpy.recorder.callables import containers
+from magpy.recorder.callables.reads import (
+    calls, each_item, hashes, index, internal, items_of, known, plain, same_or_equal,
+    stops, text)
+from magpy.recorder.callables.registry import KINDS, RULES, add, rule, slots
+
+# ---- OrderedDict: a dict with its own methods -------------------------------------------------
+
+SAME_AS_DICT = """__getitem__ __contains__ __iter__ __reversed__ __eq__ __ne__ __or__ __ror__
+    __ior__ __delitem__ __setitem__ copy keys values items pop popitem setdefault update clear
+    get __len__ __lt__ __le__ __gt__ __ge__ __repr__ __init__"""
+
+
+def like_dict(name):
+    inherited = RULES[dict.__dict__[name]]
+
+    def apply(r, func, args, kwargs):
+        inherited(r, func, args, kwargs)
+    return apply
+
+
+for _name in SAME_AS_DICT.split():
+    if _name in OrderedDict.__dict__ and _name not in ("update", "__ior__"):
+        add(like_dict(_name), KINDS[dict.__dict__[_name]], OrderedDict.__dict__[_name])
+
+
+@rule(OrderedDict.update, *slots(OrderedDict, "__ior__"), kind="mutates")
+def ordered_update(r, func, args, kwargs):
+    new = containers.merged(r, args[1:], kwargs)
+    node = r.know(args[0])
+    if node is None:
+        return
+    if new is None:
+        r.stop("object-write", "update of an outside dict, from an iterator")
+    if r.mutate(args[0], OrderedDict.update, (args[0], new)):
+        for key in new:
+            if plain(key):
+                r.written_key(node, "dict", key)
+
+
+@rule(OrderedDict.move_to_end, kind="mutates")
+def move_to_end(r, func, args, kwargs):
+    hashes(r, args[1])
+    r.read_key(args[0], args[1])
+    r.mutate(args[0], func, args, dict(kwargs))
+
+
+@rule(OrderedDict, kind="allocates")
+def ordered_dict(r, func, args, kwargs):
+    containers.merged(r, args, kwargs)
+
+
+add(known, "allocates", OrderedDict.__new__, defaultdict.__new__, deque.__new__)
+ORDERED_VIEWS = [type(view) for view in (
+    OrderedDict().keys(), OrderedDict().values(), OrderedDict().items())]
+add(containers.view_method, "reads", *[
+    method for view in ORDERED_VIEWS for method in slots(view, containers.VIEW_METHODS)])
+add(containers.simple_iterator, "reads",
+    *slots(type(iter(OrderedDict())), "__iter__ __next__"))
+
+
+# ---- defaultdict ----------------------------------------------------------------------------
+
+IMMUTABLE_FACTORIES = {int: 0, float: 0.0, bool: False, str: "", tuple: (), complex: 0j}
+FACTORY = defaultdict.__dict__["default_factory"]
+
+
+@rule(defaultdict, *slots(defaultdict, "__init__"), kind="allocates")
+def default_dict(r, func, args, kwargs):
+    rest = args if func is defaultdict else args[1:]
+    known(r, func, rest[:1], {})
+    containers.merged(r, rest[1:], kwargs)
+
+
+@rule(*slots(defaultdict, "__missing__"), kind="mutates")
+def missing(r, func, args, kwargs):
+    """The factory makes the value. An outside dict can be given it at replay only if the
+    value is the same each time."""
+    mapping, key = args
+    node = r.know(mapping)
+    factory = mapping.default_factory
+    if node is None:
+        if factory is not None:
+            calls(r, factory, ())
+        return
+    r.edge(node, "member", FACTORY, factory, f"{node.path}.default_factory")
+    if factory is None:
+        return
+    if factory not in IMMUTABLE_FACTORIES:
+        r.stop("object-write", "a new entry of an outside defaultdict")
+    containers.change_key(r, mapping, key, dict.__setitem__,
+                          (mapping, key, IMMUTABLE_FACTORIES[factory]))
+
+
+@rule(*slots(defaultdict, "copy __copy__ __repr__ __or__ __ror__"), kind="reads")
+def default_dict_method(r, func, args, kwargs):
+    for arg in args:
+        if isinstance(arg, dict):
+            r.read_content(arg)
+    if func.__name__ == "__repr__":
+        text(r, args[0].default_factory, "__repr__")
+        for item in dict.items(args[0]):
+            text(r, item, "__repr__")
+
+
+# ---- deque ------------------------------------------------------------------------------------
+
+@rule(deque, *slots(deque, "__init__"), kind="allocates")
+def deque_made(r, func, args, kwargs):
+    rest = args if func is deque else args[1:]
+    if func is not deque and args[0] is not None:
+        internal(r, args[0])
+    for arg in rest[:1]:
+        items_of(r, arg)
+    for arg in rest[1:]:
+        index(r, arg)
+
+
+@rule(deque.append, deque.appendleft, deque.clear, deque.reverse, deque.rotate, kind="mutates")
+def deque_change(r, func, args, kwargs):
+    r.mutate(args[0], func, args)
+
+
+@rule(deque.extend, deque.extendleft, *slots(deque, "__iadd__"), kind="mutates")
+def deque_extend(r, func, args, kwargs):
+    owner, source = args
+    if r.know(owner) is None:
+        items_of(r, source)
+    else:
+        method = deque.extend if func.__name__ == "__iadd__" else func
+        r.mutate(owner, method, (owner, containers.copied(r, source, "extend")))
+
+
+@rule(*slots(deque, """__len__ __iter__ __reversed__ __getitem__ __contains__ __eq__ __ne__ __lt__
+    __le__ __gt__ __ge__ __add__ __mul__ __repr__ copy __copy__ count index pop popleft insert
+    remove __setitem__ __delitem__ __imul__"""), kind="reads")
+def deque_method(r, func, args, kwargs):
+    """Guards cannot look into a deque: only one that the recording made is read."""
+    for arg in args:
+        if isinstance(arg, deque):
+            internal(r, arg)
+    if func.__name__ in ("__contains__", "count", "index", "remove"):
+        for item in args[0]:
+            same_or_equal(r, item, args[1])
+    elif func.__name__ == "__repr__":
+        for item in args[0]:
+            text(r, item, "__repr__")
+    elif func.__name__.startswith("__") and len(args) == 2 and isinstance(args[1], deque):
+        for a, b in zip(*args):
+            same_or_equal(r, a, b)
+
+
+add(containers.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __next__"),
+    *slots(type(reversed(deque())), "__iter__ __next__"))
+
+
+# ---- namedtuple, Counter -------------------------------------------------------------------------
+
+@rule(*slots(_collections._tuplegetter, "__get__"), kind="reads")
+def namedtuple_field(r, func, args, kwargs):
+    descriptor, obj = args[:2]
+    if isinstance(obj, tuple):
+        r.read_index(obj, descriptor.__reduce__()[1][0])
+
+
+add(stops("object-write"), "mutates", *slots(_collections._tuplegetter, "__set__ __delete__"))
+
+
+@rule(_collections._count_elements, kind="mutates")
+def count_elements(r, func, args, kwargs):
+    mapping, source = args
+    if r.know(mapping) is not None:
+        r.stop("object-write", "a Counter from outside that is updated")
+    each_item(r, source, lambda item: hashes(r, item))

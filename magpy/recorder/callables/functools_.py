@@ -1,0 +1,102 @@
+"""Rules of functools: partial objects, reduce, caches."""
+
+import functools
+import types
+
+from magpy.recorder.callables.reads import (
+    calls, each_item, is_c, items_of, known, nothing, plain, stops)
+from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
+
+PARTIAL = functools.partial
+CACHED = functools._lru_cache_wrapper
+IDENTITY_TYPES.add(CACHED)
+
+
+@rule(PARTIAL, PARTIAL.__new__, kind="allocates")
+def partial_made(r, func, args, kwargs):
+    """partial(partial(f, ...), ...) takes over what the inner one holds."""
+    inner = args[1] if func is PARTIAL.__new__ else args[0]
+    known(r, func, args[1:], kwargs)
+    if isinstance(inner, PARTIAL):
+        parts_of(r, inner)
+    elif not isinstance(inner, types.FunctionType):
+        r.know(inner)
+
+
+add(nothing, "pure", *slots(PARTIAL, "__init__"))
+
+
+def parts_of(r, partial):
+    """Function, arguments and keywords of a partial object, read as C does: its fields."""
+    node = r.know(partial)
+    parts = (partial.func, partial.args, partial.keywords)
+    if node is not None:
+        for name, part in zip(("func", "args", "keywords"), parts):
+            r.edge(node, "member", PARTIAL.__dict__[name], part, f"{node.path}.{name}")
+        r.read_content(parts[1])
+        r.read_content(parts[2])
+    return parts
+
+
+@rule(*slots(PARTIAL, "__call__"), kind="calls")
+def partial_called(r, func, args, kwargs):
+    inner, first, named = parts_of(r, args[0])
+    calls(r, inner, (*first, *args[1:]), {**named, **kwargs})
+
+
+@rule(functools.reduce, kind="calls")
+def reduced(r, func, args, kwargs):
+    """The function sees each item once, next to the result so far."""
+    callback = args[0]
+    if not is_c(callback):
+        calls(r, callback, ())
+        each_item(r, args[1], lambda item: None)
+        return
+    items = items_of(r, args[1])
+    if items is None:
+        r.stop("unknown-callable", "reduce() of an iterator by a C function")
+    items = [*args[2:], *items]
+    for pair in zip(items, items[1:]):
+        calls(r, callback, pair)
+
+
+# ---- caches ---------------------------------------------------------------------------------
+
+# Modules whose cached functions ask only what is installed, or what a fixed name means.
+PROBES = ("torch.", "transformers.utils", "importlib.", "packaging.")
+
+
+@rule(*slots(CACHED, "__call__"), kind="calls")
+def cached_call(r, func, args, kwargs):
+    """An lru_cache lives outside the call; whether it has an entry is not guarded. Only
+    probes of the environment are let through: what they answer does not change."""
+    wrapped = getattr(args[0], "__wrapped__", None)
+    module = getattr(wrapped, "__module__", None) or ""
+    name = getattr(wrapped, "__qualname__", repr(wrapped))
+    if module == "transformers.utils.logging":
+        if not all(plain(arg) for arg in args[2:]):
+            r.stop("effect", f"{module}.{name}")
+        r.effect(args[0], args[1:], dict(kwargs))
+        r.leaf()
+    elif module.startswith(PROBES) and all(
+            plain(arg) for arg in (*args[1:], *kwargs.values())):
+        r.leaf()
+    else:
+        r.stop("unknown-callable", f"{module}.{name}, through functools.lru_cache")
+
+
+add(nothing, "pure", *slots(CACHED, "__get__"))
+add(stops("object-write"), "mutates", CACHED.cache_clear)
+add(stops("object-read"), "state", CACHED.cache_info)
+
+
+@rule(functools.cmp_to_key, kind="allocates")
+def cmp_to_key(r, func, args, kwargs):
+    for arg in (*args, *kwargs.values()):
+        if is_c(arg):
+            r.stop("unknown-callable", "cmp_to_key of a C function")
+        calls(r, arg, ())
+
+
+KEY = type(functools.cmp_to_key(lambda a, b: 0))
+add(nothing, "calls", *slots(KEY, "__call__ __lt__ __le__ __gt__ __ge__ __eq__ __ne__"))

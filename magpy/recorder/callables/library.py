@@ -1,0 +1,117 @@
+"""Rules of library functions that have a cache or a registry of their own, which a guard
+cannot follow, while their result depends on plain arguments alone: re, copy, abc, typing.
+"""
+
+import _abc
+import abc
+import copy
+import importlib
+import re
+import sys
+import types
+import typing
+
+from magpy.recorder.callables.objects import mro_read
+from magpy.recorder.callables.reads import (
+    CONTAINERS, fixed, internals, is_tensor, nothing, plain, stops, values)
+from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
+
+# ---- re ------------------------------------------------------------------------------------
+
+PATTERN, MATCH = re.Pattern, re.Match
+IDENTITY_TYPES.add(PATTERN)
+
+
+@rule(re._compile, kind="pure")
+def compiled(r, func, args, kwargs):
+    """Its cache decides only about speed."""
+    if not all(fixed(arg) for arg in args):
+        r.stop("object-read", "a regular expression that is no plain text")
+    r.leaf()
+
+
+@rule(*slots(PATTERN, "match fullmatch search findall finditer split scanner"), kind="pure")
+def pattern_method(r, func, args, kwargs):
+    values(r, func, args, kwargs)
+
+
+@rule(PATTERN.sub, PATTERN.subn, kind="calls")
+def substituted(r, func, args, kwargs):
+    replacement = kwargs.get("repl", args[1] if len(args) > 1 else None)
+    if isinstance(replacement, types.FunctionType):
+        r.know(replacement)
+    elif type(replacement) is str and "\\" in replacement or callable(replacement):
+        r.stop("unknown-callable", "a regular expression's replacement with groups or by C code")
+    values(r, func, [arg for arg in args if arg is not replacement], {})
+
+
+add(internals, "reads", *slots(MATCH, "group groups groupdict start end span __getitem__"))
+add(nothing, "pure", *slots(PATTERN, "__eq__ __ne__ __hash__"))
+
+
+# ---- copy ------------------------------------------------------------------------------------
+
+@rule(copy.deepcopy, kind="allocates")
+def deep_copied(r, func, args, kwargs):
+    """Of plain containers: read whole, and copied without being recorded. deepcopy's memo
+    goes by address, which nothing can guard; other objects are copied by Python code."""
+    if len(args) == 1 and not kwargs and simple(args[0], 0):
+        r.read_deep(args[0])
+        r.leaf()
+
+
+def simple(obj, depth):
+    if plain(obj):
+        return True
+    if type(obj) not in CONTAINERS or depth > 50:
+        return False
+    parts = obj.items() if type(obj) is dict else obj
+    return all(simple(part, depth + 1) for part in parts)
+
+
+# ---- abc -------------------------------------------------------------------------------------
+
+@rule(_abc._abc_instancecheck, _abc._abc_subclasscheck, kind="state")
+def abc_check(r, func, args, kwargs):
+    """abc remembers the answer for each type. Yes is for good; No holds until some class
+    is registered with an ABC, which changes abc's token. Asking here fills the memory, so
+    that the call itself runs no subclass hooks."""
+    cls, obj = args
+    kind = obj if func is _abc._abc_subclasscheck else type(obj)
+    if not isinstance(kind, type):
+        return
+    r.know(obj)
+    mro_read(r, kind)
+    if func is _abc._abc_instancecheck and not is_tensor(obj) and not fixed(obj):
+        if r.type_lookup(kind, "__class__") is not object.__dict__["__class__"]:
+            r.stop("object-read", f"__class__ of {kind.__qualname__}")
+    if not func(cls, obj):
+        r.read_state("abc.get_cache_token()", abc.get_cache_token(), abc.get_cache_token)
+
+
+add(nothing, "allocates", _abc._abc_init)
+add(nothing, "state", _abc.get_cache_token)
+add(stops("object-write"), "mutates", _abc._abc_register)
+
+
+# ---- typing, importlib -------------------------------------------------------------------------
+
+IDENTITY_TYPES.update({
+    typing.TypeVar, typing.ParamSpec, typing._SpecialForm, type(typing.List),
+    type(typing.List[int]), type(typing.Optional[int]), typing.ForwardRef})
+
+
+@rule(typing.cast, kind="pure")
+def cast(r, func, args, kwargs):
+    r.leaf()
+
+
+@rule(importlib.import_module, kind="state")
+def imported(r, func, args, kwargs):
+    name = args[0]
+    module = sys.modules.get(name) if len(args) == 1 and not kwargs else None
+    if module is None:
+        r.stop("import-in-forward", str(name))
+    node = r.const_node(sys.modules, "sys.modules")
+    r.edge(node, "dict", name, module, f"sys.modules[{name!r}]")
+    r.leaf()

@@ -1,0 +1,122 @@
+"""Rules of torch's C functions that are no tensor operations, and torch's leaf code.
+
+Most read settings. Those in `GlobalState` (grad mode, autocast, determinism, ...) are
+guarded for every entry, and an entry is not used while a mode, a functorch transform or a
+JIT trace is active; so reading them needs no guard of its own.
+"""
+
+import torch
+
+from magpy.recorder.callables.reads import nothing, stops, values
+from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, rule
+
+C = torch._C
+
+
+def present(owner, names):
+    return [getattr(owner, name) for name in names.split() if hasattr(owner, name)]
+
+
+# ---- settings -------------------------------------------------------------------------
+
+GUARDED = """is_grad_enabled is_inference_mode_enabled get_default_dtype get_num_threads
+    is_autocast_cache_enabled is_autocast_cpu_enabled get_autocast_cpu_dtype
+    get_autocast_gpu_dtype _is_any_autocast_enabled _is_fwd_grad_enabled
+    _get_deterministic_algorithms _get_deterministic_algorithms_warn_only
+    _get_deterministic_fill_uninitialized_memory _get_cudnn_enabled _get_cudnn_benchmark
+    _get_cudnn_deterministic _get_mkldnn_enabled _get_mkldnn_deterministic
+    _get_flash_sdp_enabled _get_mem_efficient_sdp_enabled _get_math_sdp_enabled
+    _get_cudnn_sdp_enabled"""
+# None or False whenever an entry may be used: see guards.tensor_meta.foreign_modes.
+WITHOUT_MODES = """_get_tracing_state _is_tracing _is_torch_function_enabled
+    _is_torch_function_all_disabled _has_torch_function _has_torch_function_unary
+    _has_torch_function_variadic"""
+# Fixed when torch was built or first loaded.
+CONSTANTS = """_get_privateuse1_backend_name _is_autocast_available _cuda_getDeviceCount
+    _cuda_isInBadFork _is_flash_attention_available _is_xnnpack_enabled _get_cpu_capability
+    _cuda_getCompiledVersion _get_all_dtypes _get_accelerator _accelerator_getAccelerator
+    _is_ck_sdpa_available"""
+
+add(nothing, "state", *present(C, GUARDED), *present(C, WITHOUT_MODES), *present(C, CONSTANTS),
+    *present(torch, "is_grad_enabled is_inference_mode_enabled get_default_dtype get_num_threads"))
+add(nothing, "state", *present(C._functorch, """peek_interpreter_stack maybe_current_level
+    get_dynamic_layer_stack_depth"""))
+add(nothing, "effect", C._log_api_usage_once, C._log_api_usage_metadata)
+
+GUARDED_DEVICES = ("cpu", "cuda")
+
+
+@rule(C.is_autocast_enabled, C.get_autocast_dtype, kind="state")
+def autocast_of(r, func, args, kwargs):
+    device = kwargs.get("device_type", args[0] if args else "cuda")
+    if str(device) not in GUARDED_DEVICES:
+        r.stop("unknown-callable", f"{func.__name__}({device!r})")
+
+
+@rule(*present(C, """set_autocast_enabled set_autocast_dtype set_autocast_cache_enabled
+    set_autocast_cpu_enabled set_autocast_cpu_dtype set_autocast_gpu_dtype
+    autocast_increment_nesting autocast_decrement_nesting clear_autocast_cache"""), kind="effect")
+def set_autocast(r, func, args, kwargs):
+    """The tape does not see these setters, and the graph needs them."""
+    values(r, func, args, kwargs)
+    r.recording.tape.record_call(func, args, kwargs)
+
+
+add(stops("global-state-changed"), "effect", C._InferenceMode, *present(C, """
+    _set_default_dtype set_num_threads _set_deterministic_algorithms _set_cudnn_enabled
+    _set_cudnn_benchmark _set_cudnn_deterministic _set_mkldnn_enabled _set_default_device
+    set_num_interop_threads set_flush_denormal _set_float32_matmul_precision
+    _set_cublas_allow_tf32 _set_cudnn_allow_tf32 _set_sdp_use_flash _set_sdp_use_math
+    _set_sdp_use_mem_efficient _set_sdp_use_cudnn set_anomaly_enabled _set_fwd_grad_enabled"""))
+
+
+@rule(torch.cuda.is_available, torch.cuda.device_count, kind="state")
+def constant_of_the_process(r, func, args, kwargs):
+    """They ask the driver, environment variables and caches of their own."""
+    r.leaf()
+
+
+# ---- values ------------------------------------------------------------------------------
+
+IDENTITY_TYPES.update({torch.finfo, torch.iinfo})
+add(values, "pure", torch.device, torch.finfo, torch.iinfo)
+for _cls in (torch.finfo, torch.iinfo, torch.device, torch.dtype):
+    add(values, "pure", *[method for name, method in _cls.__dict__.items()
+                          if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")
+                          and name not in ("__init__", "__call__")])
+
+
+# ---- tensors made or changed without the tape's knowledge ------------------------------------
+
+add(stops("random"), "random", C.Generator, *[
+    method for method in C.Generator.__dict__.values()
+    if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")])
+add(stops("autograd-in-graph"), "effect", C._FunctionBase.__dict__["apply"],
+    torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
+add(stops("unknown-tensor"), "allocates", torch.from_numpy, torch.frombuffer, torch.range,
+    torch.Tensor, C.TensorBase, C.TensorBase.__new__,
+    *[each for each in vars(torch).values() if type(each).__name__ == "tensortype"])
+add(stops("leaf-mutation"), "mutates", *[C.TensorBase.__dict__[name] for name in (
+    "set_", "as_subclass", "record_stream", "sparse_resize_", "sparse_resize_and_clear_")])
+
+
+@rule(torch.Tensor.__hash__, kind="reads")
+def tensor_hash(r, func, args, kwargs):
+    """A tensor's hash is its address: a dict or set asks which tensor it is."""
+    r.observe_identity(args[0])
+    r.leaf()
+
+
+# ---- Python code that is run but not recorded ----------------------------------------------
+
+@rule(torch.overrides.handle_torch_function, kind="calls")
+def torch_function(r, func, args, kwargs):
+    """A torch function with a Python body hands itself to the tape, which keeps it as one
+    operation; only the outside containers among its arguments need guards."""
+    for arg in (*args[2:], *kwargs.values()):
+        r.read_deep(arg)
+    r.leaf()
+
+
+# Also when C code calls it; its frame is told apart by the code.
+LEAF_CODE.add(torch.overrides.handle_torch_function.__code__)
