@@ -10,12 +10,13 @@ can change its meaning. The text travels as the namespace's ``__loader__``, wher
 import builtins
 import keyword
 import re
+import types
 
-from magpy.refgraph.kinds.leaf import is_identity
 from magpy.refgraph.values import Const, FromSlot, GraphOut
 
 _LITERALS = frozenset((type(None), bool, int, str, bytes, type(Ellipsis)))
 _LONGEST_LITERAL = 80
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
 class Loader:
@@ -123,6 +124,7 @@ def _is_literal(obj):
 
 
 def _hint(obj):
-    name = getattr(type(obj), "__name__", "constant")
-    own = getattr(obj, "__name__", None) if callable(obj) and is_identity(obj) else None
-    return own if isinstance(own, str) else f"c_{name}"
+    """Words for a constant's name."""
+    if issubclass(type(obj), _NAMED):
+        return obj.__name__
+    return f"c_{type(obj).__name__}"

@@ -71,7 +71,7 @@ class New:
 class Describer:
     """Gives recipes for the live objects of one recording.
 
-    *recorder* answers what an object is (``node_of``, ``is_internal``); *table*
+    *recorder* answers what an object is (``node_of``, ``is_internal``, ``know``); *table*
     answers what a tensor is (``known``); *nodes* are the recording's. What the
     recipes need is gathered in ``outputs`` (references into the tape, in the order
     of the graph's outputs) and ``slots`` (nodes whose objects replay needs).
@@ -106,9 +106,8 @@ class Describer:
             return self._remember(obj, self.from_node(node))
         if self.recorder.is_internal(obj):
             return self._new(obj)
-        if leaf.is_identity(obj):
-            return self._remember(obj, Const(obj))
-        raise StopCapture("unknown-object", f"a {type(obj).__name__} that outlives the call")
+        self.recorder.know(obj)     # a type, a builtin function: or it stops the capture
+        return self._remember(obj, Const(obj))
 
     def _remember(self, obj, recipe):
         self._memo[id(obj)] = recipe
@@ -128,8 +127,8 @@ class Describer:
         if ref is not None and hasattr(ref, "node"):
             return self.from_node(self.nodes[ref.node])
         if ref is not None:
-            if getattr(obj, "__dict__", None):
-                raise StopCapture("output-kind", "a tensor with attributes of its own")
+            if type(obj) is not self.tensor_type or obj.__dict__:
+                raise StopCapture("output-kind", "a tensor of a class or with attributes of its own")
             return GraphOut(self._output(ref))
         node = self.recorder.node_of(obj)
         if node is None:

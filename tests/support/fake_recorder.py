@@ -2,6 +2,7 @@
 
 import torch
 
+from magpy.reasons import StopCapture
 from magpy.refgraph.graph import Node
 from magpy.refgraph.values import Describer
 
@@ -42,6 +43,10 @@ class FakeRecorder:
     def is_internal(self, obj):
         return (id(obj) not in self.by_id and id(obj) not in self.foreign
                 and not issubclass(type(obj), (type, type(len))))
+
+    def know(self, obj):
+        if id(obj) in self.foreign and not issubclass(type(obj), type):
+            raise StopCapture("unknown-object", type(obj).__name__)
 
 
 class FakeTable:

@@ -9,12 +9,14 @@ from magpy.refgraph.kinds.instance import hashes_by_identity
 
 __all__ = ["of", "hashes_by_identity"]
 
-TABLE = {**sequence.KINDS, **mapping.KINDS, **small.KINDS}
+# By id: a class may have a metaclass whose __hash__ is user code.
+_TABLE = {id(cls): kind for table in (sequence.KINDS, mapping.KINDS, small.KINDS)
+          for cls, kind in table.items()}
 
 
 def of(obj):
     """The kind of *obj*, or None when such objects cannot be made again."""
-    kind = TABLE.get(type(obj))
+    kind = _TABLE.get(id(type(obj)))
     if kind is not None:
         return kind
     if sequence.is_structseq(type(obj)):

@@ -193,9 +193,11 @@ def _solid_base(cls):
 
 
 def _written_in_python(cls):
-    """A class statement's doing, not a C type with a ``__new__`` and data of its own."""
-    new = _own_names_of(cls).get("__new__")
-    return bool(_flags_of(cls) & _HEAP_TYPE) and type(new) is not types.BuiltinFunctionType
+    """A class statement's doing, not a C type with fields or a ``__new__`` of its own."""
+    names = _own_names_of(cls)
+    fields = any(type(d) is types.MemberDescriptorType and d.__objclass__ is cls for d in names.values())
+    return (bool(_flags_of(cls) & _HEAP_TYPE) and type(names.get("__new__")) is not types.BuiltinFunctionType
+            and ("__slots__" in names or not fields))
 
 
 def look_up(cls, name):
