@@ -1,0 +1,286 @@
+# distutils: sources = magpy/native/guard_program.cpp magpy/native/leaf.cpp
+# cython: language_level=3
+"""Building and running native guard programs.
+
+Building is strict and in Python terms: an unknown op, a slot read before it is
+written, a value that guards cannot compare are errors here, at compile time of the
+entry, so that the native loop (native/guard_program.cpp) needs no checks of its own.
+Why not generated Python, as the twin in emit/guards.py is: a line of it costs about
+as much as three native instructions, and its attribute reads would run user code.
+"""
+
+from cpython.object cimport PyObject
+
+import enum
+import types
+
+import torch
+
+from magpy.guards.instr import Const
+from magpy.guards.tensor_meta cimport (
+    GlobalState, TensorMeta, state_check, state_matcher, storage_check, storage_getter,
+    tensor_check, tensor_matcher)
+from magpy.refgraph.graph import ABSENT
+
+
+cdef extern from "leaf.h" namespace "magpy":
+    void leaf_setup(object identity_types, object equal_types, object enum_meta)
+    int leaf_build(Leaf *leaf, object value) except -1
+    int leaf_build_content(Leaf *leaf, object value) except -1
+
+
+cdef extern from "guard_program.h" namespace "magpy":
+    const char *load_name(int op)
+    const char *check_name(int op)
+
+    cdef struct TorchChecks:
+        tensor_check tensor
+        state_check state
+        storage_check storage
+    TorchChecks torch_checks
+
+
+cdef extern from *:
+    """
+    #define magpy_steal(o) (o)
+    """
+    object magpy_steal(PyObject *)      # takes over a new reference
+
+
+cdef dict _names(const char *(*name)(int)):
+    cdef dict names = {}
+    cdef int op = 0
+    while name(op) != NULL:
+        names[name(op).decode()] = op
+        op += 1
+    return names
+
+
+LOAD_NUMBERS = _names(load_name)
+CHECK_NUMBERS = _names(check_name)
+
+torch_checks.tensor = tensor_matcher()
+torch_checks.state = state_matcher()
+torch_checks.storage = storage_getter()
+leaf_setup((torch.dtype, torch.layout, torch.memory_format, torch.qscheme),
+           (torch.device,), enum.EnumMeta)
+
+_NUMBER_KEYS = frozenset(("arg", "list", "tuple", "closure", "key"))
+_NEED_SRC = frozenset(("slot", "attr", "dict", "list", "tuple", "cell", "member",
+                       "instance_dict", "key"))
+_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+def is_leaf(value):
+    """Can guards compare *value* by content?"""
+    cdef Leaf leaf
+    try:
+        leaf_build(&leaf, value)
+    except TypeError:
+        return False
+    return True
+
+
+cdef class GuardProgram:
+    """The guards of one entry, compiled.
+
+    ``instrs`` are `Instr`s, ``nargs`` and ``kwnames`` the call's signature, ``want`` the
+    slots whose values `run` gives. The program keeps the objects it compares with alive.
+    """
+
+    def __cinit__(self):
+        self.program = new Program()
+        self.failed = -1
+
+    def __dealloc__(self):
+        del self.program
+
+    def __init__(self, instrs, Py_ssize_t nargs, kwnames, Py_ssize_t nslots, want):
+        if self.keep is not None:
+            raise TypeError("a GuardProgram is built once")
+        self.keep = [ABSENT]
+        self.instrs = tuple(instrs)
+        self.program.absent = <PyObject *>ABSENT
+        self.program.nargs = nargs
+        self.program.nslots = nslots
+        for name in kwnames or ():
+            self.keep.append(name)
+            self.program.kwnames.push_back(<PyObject *>name)
+        _Builder(self, nslots).build(want)
+
+    cdef list run_c(self, object fn, tuple args, dict kwargs):
+        cdef PyObject *result = NULL
+        cdef Py_ssize_t n = <Py_ssize_t>self.program.instrs.size()
+        if self.keep is None:       # taken apart by the cycle collector
+            return None
+        cdef Py_ssize_t at = self.program.run(
+            <PyObject *>fn, <PyObject *>args, <PyObject *>kwargs if kwargs is not None else NULL,
+            n, &result)
+        if at != n:
+            self.failed = at
+            return None
+        if result == NULL:
+            raise MemoryError()
+        return <list>magpy_steal(result)
+
+    def run(self, fn, tuple args not None, dict kwargs):
+        """The wanted slots' values when all guards hold, else None: then see ``failed``."""
+        return self.run_c(fn, args, kwargs)
+
+    def probe(self, Py_ssize_t i, fn, tuple args not None, dict kwargs):
+        """What instruction *i* loads now: (1, value), (0, None) when there is nothing, and
+        (-1, None) when it cannot be reached."""
+        cdef int state = -1
+        cdef PyObject *value
+        if self.keep is None or not 0 <= i < <Py_ssize_t>self.program.instrs.size():
+            return -1, None
+        value = self.program.probe(
+            <PyObject *>fn, <PyObject *>args, <PyObject *>kwargs if kwargs is not None else NULL,
+            i, &state)
+        return state, (magpy_steal(value) if value != NULL else None)
+
+    def describe(self, Py_ssize_t i, fn, tuple args not None, dict kwargs):
+        """Why instruction *i* fails on this call, in words for people."""
+        from magpy.guards import describe
+        return describe.miss(self, i, fn, args, kwargs)
+
+    @property
+    def kwnames(self):
+        cdef PyObject *name
+        return tuple([<object>name for name in self.program.kwnames])
+
+    @property
+    def nargs(self):
+        return self.program.nargs
+
+    def __len__(self):
+        return self.program.instrs.size()
+
+
+cdef class _Builder:
+    """Turns Instrs into native ones, checking each."""
+
+    cdef GuardProgram owner
+    cdef Program *program
+    cdef Py_ssize_t nslots
+    cdef set written        # slots that an earlier instruction fills
+    cdef dict consts        # id -> index in the frame
+
+    def __init__(self, GuardProgram owner, Py_ssize_t nslots):
+        self.owner = owner
+        self.program = owner.program
+        self.nslots = nslots
+        self.written = set()
+        self.consts = {}
+
+    cdef build(self, want):
+        cdef Py_ssize_t i
+        self.program.frame.resize(self.nslots, NULL)
+        self.program.instrs.resize(len(self.owner.instrs))
+        for i, instr in enumerate(self.owner.instrs):
+            try:
+                self.add(&self.program.instrs[i], instr)
+            except Exception as error:
+                error.add_note(f"in guard instruction {i}: {tuple(instr)!r:.300}")
+                raise
+        for slot in want:
+            self.program.want.push_back(self.slot(slot))
+
+    cdef int slot(self, number) except -1:
+        if number not in self.written:
+            raise ValueError(f"slot {number} is read before it is written")
+        return number
+
+    cdef int source(self, src, load) except -2:
+        if isinstance(src, Const):
+            if id(src.obj) not in self.consts:
+                self.consts[id(src.obj)] = self.program.frame.size()
+                self.program.frame.push_back(<PyObject *>src.obj)
+                self.owner.keep.append(src.obj)
+            return self.consts[id(src.obj)]
+        if src == -1:
+            if load in _NEED_SRC:
+                raise ValueError(f"{load!r} needs a source")
+            return -1
+        return self.slot(src)
+
+    cdef add(self, Instr *native, instr):
+        load, src, key, check, expected, dst, _ = instr
+        if load not in LOAD_NUMBERS or check not in CHECK_NUMBERS:
+            raise ValueError(f"no such load or check: {load!r}, {check!r}")
+        native.load = LOAD_NUMBERS[load]
+        native.check = CHECK_NUMBERS[check]
+        native.src = self.source(src, load)
+        self.set_key(native, load, key)
+        self.set_expected(native, load, key, check, expected)
+        if dst >= self.nslots:
+            raise ValueError(f"slot {dst} of {self.nslots}")
+        native.dst = dst
+        if dst >= 0:
+            self.written.add(dst)
+
+    cdef set_key(self, Instr *native, load, key):
+        native.key = <PyObject *>key
+        self.owner.keep.append(key)
+        if load in _NUMBER_KEYS:
+            native.number = key
+        elif load in ("dict", "kwarg"):
+            native.number = hash(key)
+        elif load == "attr":
+            if type(key) is not str:
+                raise TypeError("an attribute's name is a str")
+        elif load in ("type_lookup", "type_own"):
+            owner, name = key
+            if not isinstance(owner, type) or type(name) is not str:
+                raise TypeError("the key is a class and a name")
+        elif load == "type_mro":
+            if not isinstance(key, type):
+                raise TypeError("the key is a class")
+        elif load == "member" and type(key) not in _DESCRIPTORS:
+            raise TypeError("the key is a getset or member descriptor")
+
+    cdef set_expected(self, Instr *native, load, key, check, expected):
+        if (check == "alias") != (load == "slots") or (check == "state") != (load == "state"):
+            raise ValueError(f"the load {load!r} does not go with the check {check!r}")
+        self.owner.keep.append(expected)
+        if check in ("leaf", "keys", "set"):
+            self.set_leaf(native, check, expected)
+        elif check in ("same", "distinct"):
+            native.expected.number = self.slot(expected)
+        elif check in ("len", "truth"):
+            native.expected.number = expected
+        elif check == "tensor":
+            native.expected.meta = (<TensorMeta?>expected).native()
+        elif check == "state":
+            native.expected.meta = (<GlobalState?>expected).native()
+        elif check == "alias":
+            self.set_alias(native, key, expected)
+        else:
+            if check == "type" and not isinstance(expected, type):
+                raise TypeError("a class is expected")
+            native.expected.object = <PyObject *>expected
+
+    cdef set_leaf(self, Instr *native, check, expected):
+        cdef Leaf *leaf = self.program.new_leaf()
+        native.expected.leaf = leaf
+        if check == "leaf":
+            leaf_build(leaf, expected)
+            return
+        if check == "keys" and type(expected) is not tuple:
+            raise TypeError("keys are a tuple")
+        if check == "set" and type(expected) not in (tuple, frozenset):
+            raise TypeError("a set's content is a frozenset or a tuple")
+        leaf_build_content(leaf, expected)
+
+    cdef set_alias(self, Instr *native, slots, groups):
+        cdef Alias *alias = self.program.new_alias()
+        cdef int seen = 0
+        if len(slots) != len(groups):
+            raise ValueError("as many group numbers as slots")
+        native.expected.alias = alias
+        for slot, group in zip(slots, groups):
+            if not 0 <= group <= seen:
+                raise ValueError("groups are numbered in order of appearance")
+            seen = max(seen, group + 1)
+            alias.slots.push_back(self.slot(slot))
+            alias.groups.push_back(group)

@@ -1,0 +1,513 @@
+/* The loop of the native guard program. See guard_program.h for the idea. */
+
+#include "guard_program.h"
+
+#include <cstring>
+
+#include "cpython/execstate.h"
+
+namespace magpy {
+
+TorchChecks torch_checks;
+
+#define V(NAME) #NAME,
+static const char *const load_names[] = {MAGPY_FOREACH_LOAD(V)};
+static const char *const check_names[] = {MAGPY_FOREACH_CHECK(V)};
+#undef V
+
+const char *load_name(int op) { return op >= 0 && op < NumLoads ? load_names[op] : nullptr; }
+const char *check_name(int op) { return op >= 0 && op < NumChecks ? check_names[op] : nullptr; }
+
+/* The slot functions that CPython gives to classes with a Python __len__: calling them
+   runs user code. They are read off a class made for that. */
+static lenfunc python_sq_length, python_mp_length;
+
+static void find_python_slots() {
+    PyObject *space = PyDict_New(), *bases = PyTuple_New(0), *type = nullptr;
+    if (space != nullptr && bases != nullptr
+        && PyDict_SetItemString(space, "__len__", (PyObject *)&PyLong_Type) == 0) {
+        type = PyObject_CallFunction((PyObject *)&PyType_Type, "sOO", "probe", bases, space);
+    }
+    if (type != nullptr) {
+        python_sq_length = ((PyTypeObject *)type)->tp_as_sequence->sq_length;
+        python_mp_length = ((PyTypeObject *)type)->tp_as_mapping->mp_length;
+    }
+    PyErr_Clear();
+    Py_XDECREF(type);
+    Py_XDECREF(space);
+    Py_XDECREF(bases);
+}
+
+/* The number of elements as the C base class counts them; -1 when only Python code
+   could tell. */
+static Py_ssize_t c_length(PyObject *value) {
+    if (PyList_Check(value) || PyTuple_Check(value)) {
+        return Py_SIZE(value);
+    }
+    if (PyDict_Check(value)) {
+        return PyDict_GET_SIZE(value);
+    }
+    if (PyAnySet_Check(value)) {
+        return PySet_GET_SIZE(value);
+    }
+    if (PyUnicode_Check(value)) {
+        return PyUnicode_GET_LENGTH(value);
+    }
+    if (python_sq_length == nullptr) {
+        find_python_slots();
+    }
+    PyTypeObject *type = Py_TYPE(value);
+    lenfunc length = nullptr;
+    if (type->tp_as_sequence != nullptr) {
+        length = type->tp_as_sequence->sq_length;
+    }
+    if (length == nullptr && type->tp_as_mapping != nullptr) {
+        length = type->tp_as_mapping->mp_length;
+    }
+    if (length == nullptr || length == python_sq_length || length == python_mp_length) {
+        return -1;
+    }
+    Py_ssize_t size = length(value);
+    if (size < 0) {
+        PyErr_Clear();
+    }
+    return size;
+}
+
+/* 1, 0, or -1 when only Python code could tell. */
+static int c_truth(PyObject *value) {
+    if (PyBool_Check(value) || value == Py_None) {
+        return value == Py_True;
+    }
+    if (PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyComplex_CheckExact(value)) {
+        return PyObject_IsTrue(value);
+    }
+    Py_ssize_t size = c_length(value);
+    return size < 0 ? -1 : size > 0;
+}
+
+/* OrderedDict keeps its order beside the dict's; only its iterator knows it. */
+static bool match_odict_keys(const Leaf &leaf, PyObject *dict) {
+    PyObject *iterator = PyODict_Type.tp_iter(dict);
+    size_t i = 0;
+    bool equal = iterator != nullptr;
+    while (equal) {
+        PyObject *key = Py_TYPE(iterator)->tp_iternext(iterator);
+        if (key == nullptr) {
+            break;
+        }
+        equal = i < leaf.parts.size() && leaf_match(leaf.parts[i++], key);
+        Py_DECREF(key);
+    }
+    Py_XDECREF(iterator);
+    PyErr_Clear();
+    return equal && i == leaf.parts.size();
+}
+
+static bool match_keys(const Leaf &leaf, PyObject *value) {
+    if (!PyDict_Check(value) || (size_t)PyDict_GET_SIZE(value) != leaf.parts.size()) {
+        return false;
+    }
+    if (PyODict_Check(value)) {
+        return match_odict_keys(leaf, value);
+    }
+    PyObject *key;
+    Py_ssize_t pos = 0;
+    for (const Leaf &part : leaf.parts) {
+        if (!PyDict_Next(value, &pos, &key, nullptr) || !leaf_match(part, key)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Do the tensors share storage in the recorded pattern? Groups are numbered in order
+   of appearance, so the first member of group g has every lower group before it: it is enough
+   that members equal their group's first and firsts differ from each other. A tensor
+   without storage shares with nobody but the same tensor. */
+static bool match_alias(const Alias &alias, PyObject *const *frame) {
+    static thread_local std::vector<const void *> firsts;
+    static thread_local std::vector<const void *> table;
+    size_t n = alias.slots.size(), capacity = 16;
+    while (capacity < 2 * n) {
+        capacity *= 2;
+    }
+    firsts.clear();
+    table.assign(capacity, nullptr);
+    for (size_t i = 0; i < n; i++) {
+        PyObject *value = frame[alias.slots[i]];
+        const void *storage = value == nullptr ? nullptr : torch_checks.storage(value);
+        if (storage == nullptr) {
+            storage = value;
+        }
+        if ((size_t)alias.groups[i] < firsts.size()) {
+            if (firsts[alias.groups[i]] != storage) {
+                return false;
+            }
+            continue;
+        }
+        size_t at = ((uintptr_t)storage >> 4) * 0x9E3779B97F4A7C15u & (capacity - 1);
+        for (; table[at] != nullptr; at = (at + 1) & (capacity - 1)) {
+            if (table[at] == storage) {
+                return false;
+            }
+        }
+        table[at] = storage;
+        firsts.push_back(storage);
+    }
+    return true;
+}
+
+static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *frame) {
+    switch (instr.check) {
+    case Check_len:
+        return c_length(value) == instr.expected.number;
+    case Check_keys:
+        return match_keys(*instr.expected.leaf, value);
+    case Check_set:
+        return PyAnySet_Check(value) && leaf_match_set(*instr.expected.leaf, value);
+    case Check_truth:
+        return c_truth(value) == instr.expected.number;
+    case Check_alias:
+        return match_alias(*instr.expected.alias, frame);
+    case Check_state:
+        return torch_checks.state(instr.expected.meta);
+    }
+    return false;
+}
+
+static inline bool check(const Instr &instr, PyObject *value, PyObject *const *frame) {
+    switch (instr.check) {
+    case Check_none:
+        return true;
+    case Check_is:
+        return value == instr.expected.object;
+    case Check_type:
+        return (PyObject *)Py_TYPE(value) == instr.expected.object;
+    case Check_leaf:
+        return leaf_match(*instr.expected.leaf, value);
+    case Check_absent:
+        return false;
+    case Check_tensor:
+        return torch_checks.tensor(instr.expected.meta, value);
+    case Check_same:
+        return value == frame[instr.expected.number];
+    case Check_distinct:
+        return value != frame[instr.expected.number];
+    default:
+        return check_slow(instr, value, frame);
+    }
+}
+
+/* --- Loads --- */
+
+/* What a load needs besides its instruction. */
+struct Run {
+    PyObject *fn, *args, *kwargs;
+    PyObject **frame;
+    std::vector<PyObject *> &owned;     // values that loads made
+};
+
+enum Found { Miss = -1, Nothing = 0, Loaded = 1 };
+
+static inline Found found(PyObject *value, PyObject **out) {
+    *out = value;
+    return value == nullptr ? Nothing : Loaded;
+}
+
+static inline Found keep(PyObject *value, PyObject **out, Run &run) {
+    if (value == nullptr) {
+        bool missing = !PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_AttributeError);
+        PyErr_Clear();
+        return missing ? Nothing : Miss;
+    }
+    run.owned.push_back(value);
+    *out = value;
+    return Loaded;
+}
+
+static inline Found item(PyObject *const *items, Py_ssize_t size, Py_ssize_t i, PyObject **out) {
+    if (i < 0) {
+        i += size;
+    }
+    return i >= 0 && i < size ? found(items[i], out) : Nothing;
+}
+
+static inline Found load_attr(const Instr &instr, PyObject *src, PyObject **out) {
+    int status = PyExecState_GetInstanceAttr(src, instr.key, out);
+    if (status < 0) {
+        PyErr_Clear();
+        return Miss;
+    }
+    if (status > 0) {
+        Py_DECREF(*out);    // its owner keeps it
+    }
+    return (Found)status;
+}
+
+static inline Found load_dict(const Instr &instr, PyObject *src, PyObject **out) {
+    if (!PyDict_Check(src)) {
+        return Miss;
+    }
+    *out = _PyDict_GetItem_KnownHash(src, instr.key, instr.number);
+    if (*out == nullptr && PyErr_Occurred()) {
+        PyErr_Clear();
+        return Miss;
+    }
+    return *out != nullptr ? Loaded : Nothing;
+}
+
+static Found load_kwarg(const Instr &instr, PyObject *kwargs, PyObject **out) {
+    if (kwargs == nullptr) {
+        return Nothing;
+    }
+    return load_dict(instr, kwargs, out);
+}
+
+static Found load_closure(const Instr &instr, PyObject *function, PyObject **out) {
+    if (!PyFunction_Check(function)) {
+        return Miss;
+    }
+    PyObject *cells = PyFunction_GET_CLOSURE(function);
+    if (cells == nullptr) {
+        return Nothing;
+    }
+    return item(((PyTupleObject *)cells)->ob_item, PyTuple_GET_SIZE(cells), instr.number, out);
+}
+
+static Found load_member(const Instr &instr, PyObject *src, PyObject **out, Run &run) {
+    if (!PyObject_TypeCheck(src, PyDescr_TYPE(instr.key))) {
+        return Miss;
+    }
+    return keep(Py_TYPE(instr.key)->tp_descr_get(instr.key, src, (PyObject *)Py_TYPE(src)),
+                out, run);
+}
+
+static Found load_instance_dict(PyObject *src, PyObject **out, Run &run) {
+    if (PyType_Check(src)) {
+        return Miss;    // a class's dict is read by type_own
+    }
+    return keep(PyObject_GenericGetDict(src, nullptr), out, run);
+}
+
+static Found load_key(const Instr &instr, PyObject *src, PyObject **out, Run &run) {
+    if (!PyDict_Check(src)) {
+        return Miss;
+    }
+    Py_ssize_t size = PyDict_GET_SIZE(src), i = instr.number < 0 ? instr.number + size
+                                                                  : instr.number;
+    if (i < 0 || i >= size) {
+        return Nothing;
+    }
+    if (!PyODict_Check(src)) {
+        Py_ssize_t pos = 0;
+        while (PyDict_Next(src, &pos, out, nullptr) && i-- > 0) {
+        }
+        return Loaded;
+    }
+    PyObject *iterator = PyODict_Type.tp_iter(src), *key = nullptr;
+    for (; iterator != nullptr && i >= 0; i--) {
+        Py_XDECREF(key);
+        key = Py_TYPE(iterator)->tp_iternext(iterator);
+    }
+    Py_XDECREF(iterator);
+    return keep(key, out, run);
+}
+
+/* The three loads from a class. The lookup itself gives the class a version tag;
+   type_own and type_mro ask for one. */
+static Found load_type_slow(Instr &instr, PyObject **out) {
+    if (instr.load == Load_type_mro) {
+        PyTypeObject *type = (PyTypeObject *)instr.key;
+        PyUnstable_Type_AssignVersionTag(type);
+        instr.cached = type->tp_mro;
+        instr.version = type->tp_version_tag;
+        return found(instr.cached, out);
+    }
+    PyTypeObject *type = (PyTypeObject *)PyTuple_GET_ITEM(instr.key, 0);
+    PyObject *name = PyTuple_GET_ITEM(instr.key, 1);
+    if (instr.load == Load_type_lookup) {
+        instr.cached = _PyType_Lookup(type, name);
+    }
+    else {
+        PyUnstable_Type_AssignVersionTag(type);
+        PyObject *dict = PyType_GetDict(type);
+        instr.cached = dict == nullptr ? nullptr : PyDict_GetItemWithError(dict, name);
+        Py_XDECREF(dict);
+    }
+    if (instr.cached == nullptr && PyErr_Occurred()) {
+        PyErr_Clear();
+        instr.version = 0;
+        return Miss;
+    }
+    instr.version = type->tp_version_tag;
+    return found(instr.cached, out);
+}
+
+static inline Found load_type(Instr &instr, PyObject **out) {
+    PyObject *type = instr.load == Load_type_mro ? instr.key : PyTuple_GET_ITEM(instr.key, 0);
+    unsigned version = ((PyTypeObject *)type)->tp_version_tag;
+    if (version != 0 && version == instr.version) {
+        return found(instr.cached, out);
+    }
+    return load_type_slow(instr, out);
+}
+
+static Found load_rare(const Instr &instr, PyObject *src, PyObject **out, Run &run) {
+    switch (instr.load) {
+    case Load_member:
+        return load_member(instr, src, out, run);
+    case Load_instance_dict:
+        return load_instance_dict(src, out, run);
+    case Load_key:
+        return load_key(instr, src, out, run);
+    case Load_closure:
+        return load_closure(instr, src, out);
+    }
+    return Miss;
+}
+
+static inline Found load(Instr &instr, PyObject **out, Run &run) {
+    PyObject *src = nullptr;
+    if (instr.src >= 0 && (src = run.frame[instr.src]) == nullptr) {
+        return instr.load == Load_slot ? Nothing : Miss;
+    }
+    switch (instr.load) {
+    case Load_state:
+    case Load_slots:
+        return found(Py_None, out);
+    case Load_arg:
+        return item(((PyTupleObject *)run.args)->ob_item, PyTuple_GET_SIZE(run.args),
+                    instr.number, out);
+    case Load_kwarg:
+        return load_kwarg(instr, run.kwargs, out);
+    case Load_fn:
+        return found(run.fn, out);
+    case Load_const:
+        return found(instr.key, out);
+    case Load_slot:
+        return found(src, out);
+    case Load_attr:
+        return load_attr(instr, src, out);
+    case Load_dict:
+        return load_dict(instr, src, out);
+    case Load_list:
+        return PyList_Check(src)
+            ? item(((PyListObject *)src)->ob_item, PyList_GET_SIZE(src), instr.number, out) : Miss;
+    case Load_tuple:
+        return PyTuple_Check(src)
+            ? item(((PyTupleObject *)src)->ob_item, PyTuple_GET_SIZE(src), instr.number, out) : Miss;
+    case Load_cell:
+        return PyCell_Check(src) ? found(PyCell_GET(src), out) : Miss;
+    case Load_type_lookup:
+    case Load_type_own:
+    case Load_type_mro:
+        return load_type(instr, out);
+    default:
+        return load_rare(instr, src == nullptr ? run.fn : src, out, run);
+    }
+}
+
+/* --- The loop --- */
+
+static bool same_signature(const Program &program, PyObject *args, PyObject *kwargs) {
+    size_t given = kwargs == nullptr ? 0 : (size_t)PyDict_GET_SIZE(kwargs);
+    if (PyTuple_GET_SIZE(args) != program.nargs || given != program.kwnames.size()) {
+        return false;
+    }
+    Py_ssize_t pos = 0;
+    PyObject *key;
+    for (PyObject *name : program.kwnames) {    // **kwargs shows their order
+        if (!PyDict_Next(kwargs, &pos, &key, nullptr)
+            || !(key == name || (PyUnicode_CheckExact(key) && PyUnicode_Compare(key, name) == 0))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static Py_ssize_t loop(std::vector<Instr> &instrs, Py_ssize_t limit, Run &run) {
+    Instr *all = instrs.data();
+    for (Py_ssize_t i = 0; i < limit; i++) {
+        Instr &instr = all[i];
+        PyObject *value = nullptr;
+        Found status = load(instr, &value, run);
+        if (status == Loaded) {
+            if (!check(instr, value, run.frame)) {
+                return i;
+            }
+        }
+        else if (status == Miss || instr.check != Check_absent) {
+            return i;
+        }
+        if (instr.dst >= 0) {
+            run.frame[instr.dst] = value;
+        }
+    }
+    return limit;
+}
+
+static PyObject *wanted(const Program &program, PyObject *const *frame) {
+    Py_ssize_t n = (Py_ssize_t)program.want.size();
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list != nullptr && i < n; i++) {
+        PyObject *value = frame[program.want[i]];
+        PyList_SET_ITEM(list, i, Py_NewRef(value == nullptr ? program.absent : value));
+    }
+    return list;
+}
+
+/* The program's own frame, or a copy when a run is in progress; and the made values. */
+class Frame {
+public:
+    Frame(Program &program, bool &busy) : busy(busy), nested(busy) {
+        if (nested) {
+            copy = program.frame;
+        }
+        slots = nested ? copy.data() : program.frame.data();
+        busy = true;
+    }
+    ~Frame() {
+        busy = nested;
+        for (PyObject *value : owned) {
+            Py_DECREF(value);
+        }
+    }
+    PyObject **slots;
+    std::vector<PyObject *> owned;
+
+private:
+    bool &busy;
+    bool nested;
+    std::vector<PyObject *> copy;
+};
+
+Py_ssize_t Program::run(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t limit,
+                        PyObject **result) {
+    if (!same_signature(*this, args, kwargs)) {
+        return -1;
+    }
+    Frame own(*this, busy);
+    Run run{fn, args, kwargs, own.slots, own.owned};
+    Py_ssize_t at = loop(instrs, limit, run);
+    if (at == limit && result != nullptr) {
+        *result = wanted(*this, own.slots);
+    }
+    return at;
+}
+
+PyObject *Program::probe(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t i, int *state) {
+    *state = Miss;
+    if (!same_signature(*this, args, kwargs)) {
+        return nullptr;
+    }
+    Frame own(*this, busy);
+    Run run{fn, args, kwargs, own.slots, own.owned};
+    PyObject *value = nullptr;
+    if (loop(instrs, i, run) == i) {
+        *state = load(instrs[i], &value, run);
+    }
+    return *state == Loaded ? Py_NewRef(value) : nullptr;
+}
+
+}  // namespace magpy

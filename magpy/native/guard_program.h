@@ -1,0 +1,113 @@
+/* The native guard program: an array of instructions and one loop over it.
+
+   What the instructions mean is listed in magpy/guards/instr.py. What matters here:
+
+   - No instruction runs Python code or lets another thread run (two exceptions, which
+     are the user's own dict keys: a key with the same hash as the one looked up has its
+     __eq__ called, as in the program itself). So slots hold borrowed pointers: what
+     was reached stays alive until the loop ends. Only values that a load makes are owned.
+   - The frame is one array: slots, then constants. It belongs to the program and is
+     reused, because constants then cost nothing; a nested run (see above) gets a copy.
+   - Lookups on types are remembered by tp_version_tag: CPython gives a tag to one
+     state of one type, ever, so an equal non-zero tag means the same result.
+
+   Every pointer in a Program is borrowed. GuardProgram (guards/program.pyx) owns the
+   objects in Python containers, where the cycle collector sees them.  */
+
+#ifndef MAGPY_GUARD_PROGRAM_H
+#define MAGPY_GUARD_PROGRAM_H
+
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "leaf.h"
+
+namespace magpy {
+
+/* The one list of loads and checks: enums and names are made from it. */
+#define MAGPY_FOREACH_LOAD(V)                                                        \
+    V(state) V(arg) V(kwarg) V(fn) V(const) V(slot) V(slots) V(attr) V(dict) V(list) \
+    V(tuple) V(cell) V(closure) V(member) V(instance_dict) V(type_lookup)            \
+    V(type_own) V(type_mro) V(key)
+#define MAGPY_FOREACH_CHECK(V)                                                       \
+    V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
+    V(keys) V(set) V(truth) V(alias) V(state)
+
+#define V(NAME) Load_##NAME,
+enum LoadOp : uint8_t { MAGPY_FOREACH_LOAD(V) NumLoads };
+#undef V
+#define V(NAME) Check_##NAME,
+enum CheckOp : uint8_t { MAGPY_FOREACH_CHECK(V) NumChecks };
+#undef V
+
+const char *load_name(int op);      // NULL when there is no such op
+const char *check_name(int op);
+
+/* What the torch side gives (native/tensor_meta.h): this file needs no torch header. */
+struct TorchChecks {
+    bool (*tensor)(const void *meta, PyObject *value) = nullptr;
+    bool (*state)(const void *state) = nullptr;
+    const void *(*storage)(PyObject *value) = nullptr;  // NULL: not a tensor, or no storage
+};
+extern TorchChecks torch_checks;
+
+struct Alias {
+    std::vector<int> slots, groups;
+};
+
+/* What a check compares with. The program owns leaves and aliases. */
+union Expected {
+    PyObject *object;           // is, type
+    const Leaf *leaf;           // leaf, keys, set
+    const Alias *alias;
+    const void *meta;           // tensor, state
+    Py_ssize_t number;          // len, truth; same, distinct: the slot
+};
+
+struct Instr {
+    uint8_t load = Load_const;
+    uint8_t check = Check_none;
+    int src = -1;
+    int dst = -1;
+    unsigned version = 0;           // type loads: tag at the last success
+    PyObject *key = nullptr;
+    Py_ssize_t number = 0;          // key as a number, or the hash of a dict key
+    PyObject *cached = nullptr;     // type loads: what was found; NULL when absent
+    Expected expected = {nullptr};
+};
+
+class Program {
+public:
+    std::vector<Instr> instrs;
+    std::vector<PyObject *> frame;      // slots, then constants
+    std::vector<PyObject *> kwnames;
+    std::vector<int> want;
+    std::vector<std::unique_ptr<Leaf>> leaves;
+    std::vector<std::unique_ptr<Alias>> aliases;
+    Py_ssize_t nargs = 0;
+    Py_ssize_t nslots = 0;
+    PyObject *absent = nullptr;         // what a wanted slot holds when nothing was there
+
+    Leaf *new_leaf() { return leaves.emplace_back(new Leaf()).get(); }
+    Alias *new_alias() { return aliases.emplace_back(new Alias()).get(); }
+
+    // Check the first *limit* instructions. Returns the index of the one that failed, *limit*
+    // when all passed, -1 for another call signature. When all passed and *result* is not
+    // NULL it gets a list of the wanted slots (NULL and an exception without memory).
+    Py_ssize_t run(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t limit,
+                   PyObject **result);
+    // What instruction *i* loads now: a new reference, or NULL without an exception when
+    // it or an instruction before it finds nothing. *state* says which: 1 loaded,
+    // 0 nothing there, -1 wrong kind of source or not reached.
+    PyObject *probe(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t i, int *state);
+
+private:
+    bool busy = false;
+};
+
+}  // namespace magpy
+
+#endif

@@ -1,0 +1,314 @@
+/* Reading tensors and global state. See tensor_meta.h for the idea. */
+
+#include "tensor_meta.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/SparseTensorImpl.h>
+#include <c10/core/AutogradState.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+/* ATen/autocast_mode.h includes all of ATen for its macros; these four are enough. */
+namespace at::autocast {
+TORCH_API bool is_autocast_enabled(at::DeviceType device_type);
+TORCH_API at::ScalarType get_autocast_dtype(at::DeviceType device_type);
+TORCH_API bool is_autocast_cache_enabled();
+}  // namespace at::autocast
+
+namespace magpy {
+
+using c10::DispatchKey;
+using c10::TensorImpl;
+
+/* Whether a tensor answers sizes(), strides() and device() itself or through a virtual
+   or Python override is protected in TensorImpl. Reading it decides whether asking is
+   cheap and free of user code. */
+struct Peek : TensorImpl {
+    static bool custom_sizes(const TensorImpl *impl) {
+        return (impl->*(&Peek::matches_policy))(SizesStridesPolicy::CustomSizes);
+    }
+    static bool custom_strides(const TensorImpl *impl) {
+        return (impl->*(&Peek::matches_policy))(SizesStridesPolicy::CustomStrides);
+    }
+    static bool custom_device(const TensorImpl *impl) {
+        return static_cast<const Peek *>(impl)->device_policy_;  // a bit-field: no member pointer
+    }
+};
+
+static inline TensorImpl *unpack(PyObject *tensor) {
+    return THPVariable_Unpack(tensor).unsafeGetTensorImpl();
+}
+
+bool is_tensor(PyObject *value) {
+    return THPVariableClass != nullptr
+        && PyObject_TypeCheck(value, (PyTypeObject *)THPVariableClass);
+}
+
+static bool is_sparse(const TensorImpl *impl) { return impl->layout() == c10::kSparse; }
+
+static const char *why_incomparable(const TensorImpl *impl) {
+    if (impl == c10::UndefinedTensorImpl::singleton()) {
+        return "it is undefined";
+    }
+    if (impl->has_symbolic_sizes_strides()) {
+        return "its sizes are symbolic";
+    }
+    if (Peek::custom_sizes(impl)) {
+        return "its class computes its sizes";
+    }
+    if (Peek::custom_device(impl)) {
+        return "its class computes its device";
+    }
+    if (Peek::custom_strides(impl) && impl->layout() == c10::kStrided) {
+        return "its class computes its strides";
+    }
+    return "";
+}
+
+bool TensorSnapshot::take(PyObject *tensor) {
+    if (!is_tensor(tensor)) {
+        return false;
+    }
+    const TensorImpl *impl = unpack(tensor);
+    type = Py_TYPE(tensor);
+    why_not = why_incomparable(impl);
+    comparable = *why_not == '\0';
+    if (impl == c10::UndefinedTensorImpl::singleton()) {
+        return true;
+    }
+    keys = impl->key_set().raw_repr();
+    scalar_type = (int)c10::typeMetaToScalarType(impl->dtype());
+    requires_grad = impl->requires_grad();
+    if (!Peek::custom_device(impl)) {
+        device_type = (int16_t)impl->device().type();
+        device_index = impl->device().index();
+    }
+    if (!comparable) {
+        return true;
+    }
+    layout = (int8_t)impl->layout();
+    strided = impl->layout() == c10::kStrided;
+    ndim = (int)impl->dim();
+    far.resize(ndim <= 5 ? 0 : 2 * ndim);
+    int64_t *numbers = ndim <= 5 ? near : far.data();
+    std::copy_n(impl->sizes().data(), ndim, numbers);
+    if (strided) {
+        std::copy_n(impl->strides().data(), ndim, numbers + ndim);
+        offset = impl->storage_offset();
+    }
+    if (is_sparse(impl)) {
+        sparse_dim = static_cast<const at::SparseTensorImpl *>(impl)->sparse_dim();
+        dense_dim = static_cast<const at::SparseTensorImpl *>(impl)->dense_dim();
+    }
+    return true;
+}
+
+static bool same_rare(const TensorSnapshot &snapshot, const TensorImpl *impl) {
+    if (snapshot.compare_offset && snapshot.strided && impl->storage_offset() != snapshot.offset) {
+        return false;
+    }
+    if (snapshot.sparse_dim < 0) {
+        return true;
+    }
+    auto sparse = static_cast<const at::SparseTensorImpl *>(impl);
+    return sparse->sparse_dim() == snapshot.sparse_dim && sparse->dense_dim() == snapshot.dense_dim;
+}
+
+static inline bool same_numbers(const int64_t *expected, size_t n, c10::IntArrayRef actual) {
+    if (actual.size() != n) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (expected[i] != actual[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The dispatch key set goes first: it settles what kind of TensorImpl this is, and with
+   it most other facts. */
+bool TensorSnapshot::matches(PyObject *value) const {
+    if (Py_TYPE(value) != type || !comparable) {
+        return false;
+    }
+    const TensorImpl *impl = unpack(value);
+    if (impl->key_set().raw_repr() != keys || Peek::custom_sizes(impl)
+        || Peek::custom_device(impl)) {
+        return false;
+    }
+    if ((int)c10::typeMetaToScalarType(impl->dtype()) != scalar_type
+        || !same_numbers(sizes(), ndim, impl->sizes()) || (int8_t)impl->layout() != layout) {
+        return false;
+    }
+    c10::Device device = impl->device();
+    if ((int16_t)device.type() != device_type || device.index() != device_index) {
+        return false;
+    }
+    if (strided && (Peek::custom_strides(impl) || !same_numbers(strides(), ndim, impl->strides()))) {
+        return false;
+    }
+    if (impl->requires_grad() != requires_grad) {
+        return false;
+    }
+    return (sparse_dim < 0 && !compare_offset) || same_rare(*this, impl);
+}
+
+bool snapshot_matches(const void *snapshot, PyObject *value) {
+    return static_cast<const TensorSnapshot *>(snapshot)->matches(value);
+}
+
+PyObject *TensorSnapshot::dtype() const {
+    return (PyObject *)torch::getTHPDtype((c10::ScalarType)scalar_type);
+}
+
+std::string TensorSnapshot::device_name() const {
+    return c10::Device((c10::DeviceType)device_type, (c10::DeviceIndex)device_index).str();
+}
+
+std::string TensorSnapshot::layout_name() const {
+    std::ostringstream out;
+    out << (c10::Layout)layout;
+    return out.str();
+}
+
+std::string TensorSnapshot::key_names() const {
+    return c10::toString(c10::DispatchKeySet(c10::DispatchKeySet::RAW, keys));
+}
+
+/* --- Identity --- */
+
+const void *impl_of(PyObject *value) { return unpack(value); }
+
+const void *storage_of(PyObject *value) {
+    if (!is_tensor(value)) {
+        return nullptr;
+    }
+    return unpack(value)->unsafe_storage().unsafeGetStorageImpl();
+}
+
+int64_t version_of(PyObject *value) {
+    TensorImpl *impl = unpack(value);
+    return impl->is_inference() ? 0 : impl->version_counter().current_version();
+}
+
+struct WeakImpl::Ref {
+    c10::weak_intrusive_ptr<TensorImpl, c10::UndefinedTensorImpl> weak;
+    const void *address;
+};
+
+WeakImpl::WeakImpl(PyObject *tensor)
+    : ref(new Ref{c10::weak_intrusive_ptr<TensorImpl, c10::UndefinedTensorImpl>(
+                      THPVariable_Unpack(tensor).getIntrusivePtr()),
+                  unpack(tensor)}) {}
+
+WeakImpl::~WeakImpl() = default;
+
+bool WeakImpl::alive() const { return !ref->weak.expired(); }
+
+const void *WeakImpl::address() const { return ref->address; }
+
+/* --- Global state --- */
+
+static int64_t autocast_dtype(c10::DeviceType device) {
+    return (int64_t)at::autocast::get_autocast_dtype(device);
+}
+
+/* Not float32MatmulPrecision(): it warns and throws when old and new switches are mixed.
+   Nothing chosen means IEEE, the highest. */
+static int64_t precision(at::Float32Backend backend, at::Float32Op op) {
+    at::Float32Precision chosen = at::globalContext().float32Precision(backend, op);
+    return (int64_t)(chosen == at::Float32Precision::NONE ? at::Float32Precision::IEEE : chosen);
+}
+
+/* The one list: what is read, and how. The dispatch keys that the thread includes and
+   excludes stand for autocast on other devices, inference mode's details, and whatever
+   else torch switches that way. */
+#define MAGPY_FOREACH_STATE(V)                                                              \
+    V(grad_mode, autograd.get_grad_mode())                                                  \
+    V(inference_mode, autograd.get_inference_mode())                                        \
+    V(forward_ad, autograd.get_fw_grad_mode())                                              \
+    V(included_dispatch_keys, keys.included_.raw_repr())                                    \
+    V(excluded_dispatch_keys, keys.excluded_.raw_repr())                                    \
+    V(torch_function, at::impl::PythonTorchFunctionTLS::get_disabled_state())               \
+    V(autocast_cpu, at::autocast::is_autocast_enabled(c10::kCPU))                           \
+    V(autocast_cpu_dtype, autocast_dtype(c10::kCPU))                                        \
+    V(autocast_cuda, at::autocast::is_autocast_enabled(c10::kCUDA))                         \
+    V(autocast_cuda_dtype, autocast_dtype(c10::kCUDA))                                      \
+    V(autocast_cache, at::autocast::is_autocast_cache_enabled())                            \
+    V(default_dtype, c10::get_default_dtype_as_scalartype())                                \
+    V(num_threads, at::get_num_threads())                                                   \
+    V(deterministic_algorithms, context.deterministicAlgorithms())                          \
+    V(deterministic_warn_only, context.deterministicAlgorithmsWarnOnly())                   \
+    V(deterministic_fill, context.deterministicFillUninitializedMemory())                   \
+    V(cudnn_enabled, context.userEnabledCuDNN())                                            \
+    V(cudnn_benchmark, context.benchmarkCuDNN())                                            \
+    V(cudnn_deterministic, context.deterministicCuDNN())                                    \
+    V(mkldnn_enabled, context.userEnabledMkldnn())                                          \
+    V(mkldnn_deterministic, context.deterministicMkldnn())                                  \
+    V(flash_sdp, context.userEnabledFlashSDP())                                             \
+    V(mem_efficient_sdp, context.userEnabledMemEfficientSDP())                              \
+    V(math_sdp, context.userEnabledMathSDP())                                               \
+    V(cudnn_sdp, context.userEnabledCuDNNSDP())                                             \
+    V(fp16_reduction, context.allowFP16ReductionCuBLAS())                                   \
+    V(bf16_reduction, context.allowBF16ReductionCuBLAS())                                   \
+    V(cuda_matmul_precision, precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL))    \
+    V(cudnn_conv_precision, precision(at::Float32Backend::CUDA, at::Float32Op::CONV))       \
+    V(mkldnn_matmul_precision, precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL)) \
+    V(mkldnn_conv_precision, precision(at::Float32Backend::MKLDNN, at::Float32Op::CONV))
+
+#define V(NAME, READ) State_##NAME,
+enum { MAGPY_FOREACH_STATE(V) NumStates };
+#undef V
+
+static void read_state(int64_t *values) {
+    at::Context &context = at::globalContext();
+    const c10::AutogradState &autograd = c10::AutogradState::get_tls_state();
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+#define V(NAME, READ) values[State_##NAME] = (int64_t)(READ);
+    MAGPY_FOREACH_STATE(V)
+#undef V
+}
+
+const std::vector<const char *> &StateSnapshot::names() {
+#define V(NAME, READ) #NAME,
+    static const std::vector<const char *> names{MAGPY_FOREACH_STATE(V)};
+#undef V
+    return names;
+}
+
+void StateSnapshot::take() {
+    values.resize(NumStates);
+    read_state(values.data());
+}
+
+bool StateSnapshot::matches() const {
+    int64_t now[NumStates];
+    read_state(now);
+    return memcmp(now, values.data(), sizeof(now)) == 0;
+}
+
+bool state_matches(const void *snapshot) {
+    return static_cast<const StateSnapshot *>(snapshot)->matches();
+}
+
+bool foreign_modes() {
+    using at::impl::PythonTorchFunctionTLS;
+    return PythonTorchFunctionTLS::stack_len() > 0
+        || c10::impl::TorchDispatchModeTLS::any_modes_set()
+        || c10::impl::tls_is_dispatch_key_included(DispatchKey::FuncTorchDynamicLayerFrontMode)
+        || c10::impl::tls_is_dispatch_key_included(DispatchKey::Tracer)
+        || PythonTorchFunctionTLS::get_disabled_state()
+            == at::impl::TorchFunctionDisabledState::ALL_DISABLED;
+}
+
+}  // namespace magpy
