@@ -6,38 +6,24 @@ context `torch._inductor.compile` bypasses both disk caches, and `standalone_com
 adds a saved artifact to every compilation. AOTAutograd makes the backward, functional
 forms of in-place operations and the write-back of changed inputs; parameters and
 buffers are plain inputs, so a rebound Parameter is simply another argument.
-
-compile_fx owns the graph it gets and may change it: it gets a copy, since the original
-is what users see in `magpy.explain`.
 """
-
-import copy
 
 import torch
 import torch._inductor
 from torch._inductor import config as inductor_config
 from torch._inductor.compile_fx import compile_fx
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-from magpy.backends.tracing import compiling, describe
-from magpy.fxgraph.values import add_example_values
 
 
 def compile_graph(gm, example_inputs, config=None):
     """Compile *gm* for inputs like *example_inputs*, under the grad mode now set."""
-    gm = copy.deepcopy(gm)
-    with compiling(ShapeEnv()) as fake_mode:    # the disk caches want a shape environment
-        describe(gm, example_inputs)
-        add_example_values(gm, example_inputs, fake_mode)
-        return compile_fx(gm, example_inputs, config_patches=config or None,
-                          ignore_shape_env=True)
+    return compile_fx(gm, example_inputs, config_patches=config or None)
 
 
 def config_of(mode=None, options=None):
     """The Inductor settings that torch.compile's *mode* and *options* stand for."""
     if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time.")
+        raise RuntimeError("Either mode or options can be specified, but both can't be "
+                           "specified at the same time.")
     settings = {}
     if mode and mode != "default":
         settings.update(torch._inductor.list_mode_options(mode))

@@ -21,8 +21,9 @@ def get(backend="inductor", mode=None, options=None):
     What is wrong with the arguments is said here, as torch.compile does: an unknown
     name, an unknown option, options for a backend that takes none."""
     if backend == "inductor":
-        compiler = functools.partial(
-            inductor.compile_graph, config=inductor.config_of(mode, options))
+        config = inductor.config_of(mode, options)
+        compiler = tracing.under_context(
+            functools.partial(inductor.compile_graph, config=config))
     elif backend == "eager":
         _no_options("eager", mode, options)
         compiler = eager.compile_graph

@@ -27,7 +27,6 @@ def check(built):
             _check_argument(arg, node)
         for arg in node.kwargs.values():
             _check_argument(arg, node)
-    graph.lint()
     assert placeholders == len(built.inputs), (placeholders, built.inputs)
     outputs = graph.output_node().args[0]
     assert isinstance(outputs, tuple) and len(outputs) == len(built.outputs), outputs

@@ -12,9 +12,9 @@ import torch
 FACTS = "magpy_facts"
 
 
-def add_example_values(gm, example_inputs, fake_mode):
-    """Set ``example_value`` on the nodes of *gm* whose values are known. Nodes that look
-    alike share a fake: a compiler reads it, and an operation on it makes a new one."""
+def add_example_values(gm, fake_mode):
+    """Set ``example_value`` on the operations of *gm* whose values are known. Nodes that
+    look alike share a fake: compilers read it, and an operation on it makes a new one."""
     fakes = {}
 
     def fake(facts):
@@ -25,15 +25,8 @@ def add_example_values(gm, example_inputs, fake_mode):
                 shape, stride, dtype=dtype, device=device, requires_grad=requires_grad)
         return found
 
-    inputs = iter(example_inputs)
     with fake_mode:
         for node in gm.graph.nodes:
-            if node.op == "placeholder":
-                tensor = next(inputs)
-                node.meta["example_value"] = fake(
-                    (tensor.shape, tensor.stride(), tensor.dtype, tensor.device,
-                     tensor.requires_grad))
-                continue
             facts = node.meta.pop(FACTS, None)
             if not facts:
                 continue
