@@ -2,6 +2,7 @@
    frames for it.  Reference: Include/cpython/execstate.h. */
 
 #include "Python.h"
+#include "pycore_ceval.h"         // _PY_EVAL_EVENTS_MASK
 #include "pycore_code.h"          // _Py_GetBaseOpcode()
 #include "pycore_execstate.h"
 #include "pycore_frame.h"         // _PyInterpreterFrame
@@ -52,6 +53,21 @@ PyExecState_EventName(int event)
     return event >= 0 && event < PyExecState_NUM_EVENTS ? names[event] : NULL;
 }
 
+/* RESUME re-dispatches itself after it has brought the code object's
+   instrumentation up to date: only its second run is reported. */
+static inline int
+resume_runs_again(PyThreadState *tstate, PyCodeObject *code)
+{
+    uintptr_t global_version =
+        _Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
+        & ~_PY_EVAL_EVENTS_MASK;
+    return code->_co_instrumentation_version != global_version
+           && tstate->tracing == 0;
+}
+
+/* The frame points to the instruction while the hook runs (line numbers, code
+   that the hook calls), and to the one before it again when that has gone well:
+   INSTRUMENTED_LINE needs it. */
 int
 _PyExecState_Instruction(PyThreadState *tstate, _PyInterpreterFrame *frame,
                          PyObject **stack_pointer, _Py_CODEUNIT *instr,
@@ -65,6 +81,9 @@ _PyExecState_Instruction(PyThreadState *tstate, _PyInterpreterFrame *frame,
     int offset = (int)(instr - _PyCode_CODE(code));
     opcode = opcode < MIN_INSTRUMENTED_OPCODE ? _PyOpcode_Deopt[opcode]
                                               : _Py_GetBaseOpcode(code, offset);
+    if (opcode == RESUME && resume_runs_again(tstate, code)) {
+        return 0;
+    }
     PyExecState_EventInfo info = {
         .event = PyExecState_INSTRUCTION,
         .frame = frame,
@@ -73,35 +92,106 @@ _PyExecState_Instruction(PyThreadState *tstate, _PyInterpreterFrame *frame,
         .oparg = oparg,
         .offset = offset,
     };
-    return impl->execstate_hook(impl->execstate_data, &info);
+    _Py_CODEUNIT *previous = frame->instr_ptr;
+    frame->instr_ptr = instr;
+    int result = impl->execstate_hook(impl->execstate_data, &info);
+    if (result == 0) {
+        frame->instr_ptr = previous;
+    }
+    return result;
 }
 
-/* The exception in flight is set aside while the hook runs. */
-void
-_PyExecState_Exception(PyThreadState *tstate, _PyInterpreterFrame *frame,
-                       PyObject **stack_pointer, _Py_CODEUNIT *instr,
-                       int event)
+/* Reports an exception, which is set aside while the hook runs.  Returns 1 when
+   the hook has replaced it. */
+static int
+report_exception(PyThreadState *tstate, PyExecState_EventInfo *info)
 {
-    if (frame->owner == FRAME_OWNED_BY_CSTACK) {
-        return;
+    if (info->frame->owner == FRAME_OWNED_BY_CSTACK) {
+        return 0;
     }
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     PyObject *exc = _PyErr_GetRaisedException(tstate);
-    PyExecState_EventInfo info = {
-        .event = (PyExecState_Event)event,
-        .frame = frame,
-        .stack_pointer = stack_pointer,
-        .exception = exc,
-        .opcode = -1,
-        .offset = (int)(instr - _PyCode_CODE(_PyFrame_GetCode(frame))),
-    };
-    if (impl->execstate_hook(impl->execstate_data, &info) < 0
+    info->exception = exc;
+    info->opcode = -1;
+    if (impl->execstate_hook(impl->execstate_data, info) < 0
         && _PyErr_Occurred(tstate))
     {
         Py_XDECREF(exc);
+        return 1;
     }
-    else {
-        _PyErr_SetRaisedException(tstate, exc);
+    _PyErr_SetRaisedException(tstate, exc);
+    return 0;
+}
+
+/* Gives the frame its traceback entry in an exception that the hook raised past
+   the point where the loop makes one. */
+static void
+add_traceback(_PyInterpreterFrame *frame)
+{
+    if (!_PyFrame_IsIncomplete(frame)) {
+        PyFrameObject *f = _PyFrame_GetFrameObject(frame);
+        if (f != NULL) {
+            PyTraceBack_Here(f);
+        }
+    }
+}
+
+/* The frame points to the instruction that raised, with one exception: throw()
+   into a suspended generator finds it at what follows the yield (RESUME) or the
+   start (POP_TOP).  Neither calls a Python function, so neither can be where the
+   exception came back from a callee, the other case without an instruction of
+   the frame's own. */
+static int
+raise_offset(_PyInterpreterFrame *frame, _Py_CODEUNIT *next_instr)
+{
+    int offset = _PyInterpreterFrame_LASTI(frame);
+    if (next_instr == frame->instr_ptr) {
+        int opcode = _Py_GetBaseOpcode(_PyFrame_GetCode(frame), offset);
+        if (opcode == RESUME || opcode == POP_TOP) {
+            return offset - 1;
+        }
+    }
+    return offset;
+}
+
+void
+_PyExecState_Raise(PyThreadState *tstate, _PyInterpreterFrame *frame,
+                   PyObject **stack_pointer, _Py_CODEUNIT *next_instr)
+{
+    PyExecState_EventInfo info = {
+        .event = PyExecState_RAISE,
+        .frame = frame,
+        .stack_pointer = stack_pointer,
+        .offset = raise_offset(frame, next_instr),
+    };
+    report_exception(tstate, &info);
+}
+
+void
+_PyExecState_Reraise(PyThreadState *tstate, _PyInterpreterFrame *frame,
+                     PyObject **stack_pointer, _Py_CODEUNIT *instr)
+{
+    PyExecState_EventInfo info = {
+        .event = PyExecState_RAISE,
+        .frame = frame,
+        .stack_pointer = stack_pointer,
+        .offset = (int)(instr - _PyCode_CODE(_PyFrame_GetCode(frame))),
+    };
+    if (report_exception(tstate, &info)) {
+        add_traceback(frame);
+    }
+}
+
+void
+_PyExecState_Unwind(PyThreadState *tstate, _PyInterpreterFrame *frame)
+{
+    PyExecState_EventInfo info = {
+        .event = PyExecState_UNWIND,
+        .frame = frame,
+        .offset = _PyInterpreterFrame_LASTI(frame),
+    };
+    if (report_exception(tstate, &info)) {
+        add_traceback(frame);
     }
 }
 
@@ -181,6 +271,10 @@ PyExecState_GetInstanceAttr(PyObject *obj, PyObject *name, PyObject **result)
 {
     PyTypeObject *type = Py_TYPE(obj);
     *result = NULL;
+    if (!PyUnicode_CheckExact(name)) {
+        PyErr_Format(PyExc_TypeError, "expected a str, got %T", name);
+        return -1;
+    }
     if ((type->tp_flags & Py_TPFLAGS_INLINE_VALUES)
         && _PyObject_TryGetInstanceAttribute(obj, name, result))
     {

@@ -15,10 +15,20 @@
 #undef EVAL_FRAME_FUNCTION
 #define EVAL_FRAME_FUNCTION _PyExecState_EvalFrame
 
+/* Two specialised instructions do the work of the next instruction as well and
+   skip it: their base instructions run instead, so that nothing is missed. */
+#define EXECSTATE_UNFUSE()                                                  \
+    if (opcode == BINARY_OP_INPLACE_ADD_UNICODE                             \
+        || opcode == CALL_LIST_APPEND)                                      \
+    {                                                                       \
+        opcode = _PyOpcode_Deopt[opcode];                                   \
+    }
+
 /* Runs before each instruction.  On error the instruction counts as started, as
    the handler lookup at `error` expects. */
 #undef PRE_DISPATCH_GOTO
 #define PRE_DISPATCH_GOTO()                                                 \
+    EXECSTATE_UNFUSE()                                                      \
     if (_PyExecState_IsHooked(tstate)                                       \
         && _PyExecState_Instruction(tstate, frame, stack_pointer,           \
                                     next_instr, opcode, oparg) < 0)         \
@@ -33,21 +43,29 @@
 #define DISPATCH_SAME_OPARG()                                               \
     {                                                                       \
         opcode = next_instr->op.code;                                       \
+        EXECSTATE_UNFUSE()                                                  \
         DISPATCH_GOTO();                                                    \
     }
 
 #undef EXECSTATE_RAISE
 #define EXECSTATE_RAISE()                                                   \
     if (_PyExecState_IsHooked(tstate)) {                                    \
-        _PyExecState_Exception(tstate, frame, stack_pointer, next_instr-1,  \
-                               PyExecState_RAISE);                          \
+        _PyExecState_Raise(tstate, frame, stack_pointer, next_instr);       \
     }
+
+/* Instructions that re-raise do not pass by `error`; this is where they say so. */
+#define monitor_reraise(TSTATE, FRAME, INSTR)                               \
+    do {                                                                    \
+        monitor_reraise(TSTATE, FRAME, INSTR);                              \
+        if (_PyExecState_IsHooked(TSTATE)) {                                \
+            _PyExecState_Reraise(TSTATE, FRAME, stack_pointer, INSTR);      \
+        }                                                                   \
+    } while (0)
 
 #undef EXECSTATE_UNWIND
 #define EXECSTATE_UNWIND()                                                  \
     if (_PyExecState_IsHooked(tstate)) {                                    \
-        _PyExecState_Exception(tstate, frame, NULL, frame->instr_ptr,       \
-                               PyExecState_UNWIND);                         \
+        _PyExecState_Unwind(tstate, frame);                                 \
     }
 
 #if defined(__GNUC__)

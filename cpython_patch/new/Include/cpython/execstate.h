@@ -45,7 +45,8 @@ typedef struct {
                                    instrumented; -1 for RAISE and UNWIND */
     int oparg;                  /* EXTENDED_ARG prefixes included */
     int offset;                 /* of the instruction, in code units
-                                   (2 bytes) from the start of its code object */
+                                   (2 bytes) from the start of its code object;
+                                   for UNWIND: where the traceback points */
 } PyExecState_EventInfo;
 
 /* The hook.  Returns 0 to go on, or -1 with an exception set: that exception is
@@ -55,9 +56,29 @@ typedef struct {
    At INSTRUCTION the value stack is complete: the hook may read
    info->stack_pointer[-1] (the top) and below, and may *replace* an entry by
    another object; it then owns the reference it took out and must give one to
-   the stack.  Entries can be NULL (PUSH_NULL).  EXTENDED_ARG gives an event of its own,
-   then the instruction that it extends gives one with the whole oparg.  An instruction that
-   the adaptive interpreter specialises or de-specialises on the way still gives one event.
+   the stack.  Entries can be NULL (PUSH_NULL).  The frame points to the
+   instruction (line number).
+
+   Every instruction gives one event, also when the adaptive interpreter
+   specialises or de-specialises it on the way, when tools instrument it, and
+   when stock CPython fuses it with the one before.  EXTENDED_ARG gives an event
+   of its own, then the instruction that it extends gives one with the whole
+   oparg.  What specialisation does change:
+   - a call that it inlines (class instantiation, property, __getitem__, for
+     over a generator, ...) has no C call between the two frames, and a class
+     instantiation has an interpreter's trampoline frame in between;
+   - a for loop that ends jumps behind END_FOR and POP_TOP, but where a generator
+     was inlined these two run.
+
+   At RAISE the stack is what the instruction left of it: some or all of its
+   operands may be gone.  An exception that comes back from a callee, or from
+   throw(), is raised again in each frame that it reaches, and so is one that an
+   instruction re-raises (RERAISE, a bare raise, END_ASYNC_FOR, CLEANUP_THROW).
+   The next event of the frame is its handler's first instruction, or UNWIND.
+
+   A hook should not fail at INSTRUCTION in the clean-up code of an exception
+   handler: instructions that CPython knows not to raise (PUSH_EXC_INFO, POP_EXCEPT)
+   are not protected, and sys.exception() stays set.
 
    A hook may run Python code; its frames run under the hook too unless it is
    removed or guards itself.  For RAISE and UNWIND no exception is set while
@@ -80,7 +101,8 @@ PyAPI_FUNC(const char *) PyExecState_EventName(int event);
 
 /* --- Reading a frame that an event reports. All results are borrowed. --- */
 
-/* The code object. */
+/* The code object.  That of a trampoline frame is a constant of the interpreter:
+   asking it for co_code or co_varnames crashes. */
 PyAPI_FUNC(PyCodeObject *) PyExecState_FrameCode(struct _PyInterpreterFrame *frame);
 /* The function object; NULL for the interpreter's own trampoline frames. */
 PyAPI_FUNC(PyObject *) PyExecState_FrameFunction(struct _PyInterpreterFrame *frame);
@@ -107,7 +129,7 @@ PyAPI_FUNC(struct _PyInterpreterFrame *) PyExecState_CurrentFrame(void);
 
 /* Look *name* up in the instance's own attributes (its inline values or its
    __dict__), without descriptors, without the type, and without making a
-   __dict__ that is not there.  Returns 1 and a new reference in *result; 0 and
+   __dict__ that is not there.  *name* must be exactly a str.  Returns 1 and a new reference in *result; 0 and
    NULL when it is absent; -1 and an exception on error. */
 PyAPI_FUNC(int) PyExecState_GetInstanceAttr(PyObject *obj, PyObject *name,
                                             PyObject **result);

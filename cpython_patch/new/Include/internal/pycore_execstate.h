@@ -31,10 +31,16 @@ extern int _PyExecState_Instruction(PyThreadState *tstate,
                                     struct _PyInterpreterFrame *frame,
                                     PyObject **stack_pointer,
                                     _Py_CODEUNIT *instr, int opcode, int oparg);
-extern void _PyExecState_Exception(PyThreadState *tstate,
-                                   struct _PyInterpreterFrame *frame,
-                                   PyObject **stack_pointer,
-                                   _Py_CODEUNIT *instr, int event);
+extern void _PyExecState_Raise(PyThreadState *tstate,
+                               struct _PyInterpreterFrame *frame,
+                               PyObject **stack_pointer,
+                               _Py_CODEUNIT *next_instr);
+extern void _PyExecState_Reraise(PyThreadState *tstate,
+                                 struct _PyInterpreterFrame *frame,
+                                 PyObject **stack_pointer,
+                                 _Py_CODEUNIT *instr);
+extern void _PyExecState_Unwind(PyThreadState *tstate,
+                                struct _PyInterpreterFrame *frame);
 
 /* sys.magpy_info */
 extern PyObject *_PyExecState_MakeInfo(PyInterpreterState *interp);
