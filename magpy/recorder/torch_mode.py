@@ -26,7 +26,7 @@ from magpy.guards.tensor_meta import WeakTensor, impl_key, storage_key, version
 from magpy.reasons import StopCapture
 from magpy.recorder import fake_check
 from magpy.recorder.places import user_place
-from magpy.recorder.torch_ops import META, STATE, STOP, handling
+from magpy.recorder.torch_ops import CALL_METHOD, META, STATE, STOP, Handling, handling
 
 
 class OpRef(NamedTuple):
@@ -119,6 +119,7 @@ class Tape(TorchFunctionMode):
         self._inputs = {}               # InputRef -> storage key
         self._mutated_storages = set()
         self._data_storages = set()     # storages reached through .data
+        self._tensors = []              # arguments of the call at hand
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         recorder = self.recorder
@@ -133,16 +134,16 @@ class Tape(TorchFunctionMode):
     def _call(self, func, args, kwargs, recorder):
         if recorder.stopped:
             return func(*args, **kwargs)
+        tensors = ()
         try:
             how = handling(func)
             if how.getter is not None:
                 args = args[:1]     # a getter may get the owner class, too
-            op = self._before(how, func, args, kwargs)
-            tensors = self._tensors
+            op, tensors = self._before(how, func, args, kwargs)
             before = [version(tensor) for tensor in tensors]
             requires_grad = how.after and args[0].requires_grad
-        except StopCapture as stop:
-            self._note(stop)
+        except Exception as error:
+            self._note(error)
             op = None
         result = func(*args, **kwargs)
         if op is not None:
@@ -150,44 +151,44 @@ class Tape(TorchFunctionMode):
                 if how.after is not None:
                     how.after(args, kwargs, requires_grad)
                 self._after(op, how, tensors, before, result)
-            except StopCapture as stop:
-                self._note(stop)
+            except Exception as error:
+                self._note(error)
         return result
 
-    def _note(self, stop):
-        """Tell the recorder, unless it was the recorder who said so."""
-        if not self.recorder.stopped:
-            try:
-                self.recorder.stop(stop.reason, stop.detail)
-            except StopCapture:
-                pass
+    def _note(self, error):
+        """Tell the recorder why the capture ends, unless it was the recorder who said
+        so. A fault of the tape itself ends it too: the user's call must go on."""
+        if self.recorder.stopped:
+            return
+        if not isinstance(error, StopCapture):
+            error = StopCapture("internal-error", f"{type(error).__name__}: {error}")
+        try:
+            self.recorder.stop(error.reason, error.detail)
+        except StopCapture:
+            pass
 
     def _before(self, how, func, args, kwargs):
         if how.kind is STOP:
             raise StopCapture(how.reason, how.name)
-        self._tensors = []
-        numbers = how.name not in NUMPY_DTYPE_COUNTS
-        refs = tuple([self._pack(arg, numbers) for arg in args])
-        named = {key: self._pack(arg, numbers) for key, arg in kwargs.items()} \
-            if kwargs else {}
+        op = self._operation(how, func, args, kwargs, sys._getframe(3))
+        tensors, self._tensors = self._tensors, []
         if how.check is not None:
             how.check(args, kwargs)
         if how.strided and storage_key(args[0]) in self._inputs.values():
             # Guards do not hold where in its storage an input starts.
             raise StopCapture("aliasing", how.name)
-        if how.verify and (how.verify == "always" or self._integer_scalar(args)):
+        if how.verify and (how.verify == "always" or _integer_scalar(how, tensors)):
             fake_check.check(func, args, kwargs, how.name)
-        return TapeOp(how, func, refs, named, user_place(sys._getframe(3)))
+        return op, tensors
 
-    def _integer_scalar(self, args):
-        """Is a one-element integer tensor given where a number might be meant?"""
-        for tensor in self._tensors:
-            if tensor is args[0] if args else False:
-                continue
-            if not tensor.is_floating_point() and tensor.numel() == 1 \
-                    and not tensor.is_complex():
-                return True
-        return False
+    def _operation(self, how, func, args, kwargs, frame):
+        """The TapeOp of a call; its tensor arguments are then in ``_tensors``."""
+        self._tensors = []
+        numbers = how.name not in NUMPY_DTYPE_COUNTS
+        refs = tuple([self._pack(arg, numbers) for arg in args])
+        named = {key: self._pack(arg, numbers) for key, arg in kwargs.items()} \
+            if kwargs else {}
+        return TapeOp(how, func, refs, named, user_place(frame))
 
     def _after(self, op, how, tensors, before, result):
         found = []
@@ -289,23 +290,29 @@ class Tape(TorchFunctionMode):
 
     def record_call(self, func, args=(), kwargs=None):
         """Enter a call that the function mode does not see (autocast's setters, …) and
-        that runs now, outside the tape. Its result, if any, must not matter."""
-        from magpy.recorder.torch_ops import Handling
-        self._tensors = []
-        how = Handling(func.__name__, STATE, target=func)
-        self.ops.append(TapeOp(how, func, tuple([self._pack(arg) for arg in args]),
-                               {key: self._pack(arg) for key, arg in (kwargs or {}).items()},
-                               user_place(sys._getframe(1))))
+        that the recorder lets run. Its result, if any, must not matter."""
+        with torch._C.DisableTorchFunction():
+            how = Handling(func.__name__, STATE, target=func)
+            self.ops.append(self._operation(how, func, args, kwargs or {}, sys._getframe(1)))
+            self._tensors = []
 
     def record_result(self, func, args, kwargs, result):
-        """Enter a call, already made, whose tensors the function mode did not see
-        (``torch.FloatTensor(2, 3)``, ``Tensor.set_``)."""
-        how = handling(func)
-        tensors = self._tensors = []
-        op = TapeOp(how, func, tuple([self._pack(arg) for arg in args]),
-                    {key: self._pack(arg) for key, arg in kwargs.items()},
-                    user_place(sys._getframe(1)))
-        self._after(op, how, tensors, [version(tensor) for tensor in tensors], result)
+        """Enter a call whose *result* is there already and which the function mode did
+        not see: *func* is what makes the same (``torch.tensor`` for
+        ``torch.FloatTensor([…])``)."""
+        with torch._C.DisableTorchFunction():
+            how = handling(func)
+            op = self._operation(how, func, args, kwargs, sys._getframe(1))
+            tensors, self._tensors = self._tensors, []
+            self._after(op, how, tensors, [version(each) for each in tensors], result)
+
+
+def _integer_scalar(how, tensors):
+    """Is there a one-element integer tensor where a number might be meant?"""
+    for tensor in tensors[1:] if how.op is CALL_METHOD else tensors:
+        if tensor.numel() == 1 and not (tensor.is_floating_point() or tensor.is_complex()):
+            return True
+    return False
 
 
 def tensor_facts(tensor):
