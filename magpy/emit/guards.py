@@ -16,7 +16,7 @@ from magpy.guards.instr import Const, Instr
 from magpy.refgraph.graph import Node
 
 _SAME_OR_NOT = ("same", "distinct")
-_NO_SOURCE = ("type_lookup", "type_own", "type_mro", "arg", "kwarg", "fn", "const", "slots")
+_NO_SOURCE = ("type_lookup", "type_own", "type_mro", "arg", "kwarg", "fn", "const", "slots", "call")
 _serial = itertools.count()
 
 
@@ -163,6 +163,8 @@ class _Twin:
             return ""
         if op == "fn":
             return "fn"
+        if op == "call":
+            return f"{self.literal(key)}()"
         if op == "const":
             return self.literal(key)
         if op in ("type_lookup", "type_own"):

@@ -28,6 +28,7 @@ which sits in the program's frame already and costs nothing a run):
     type_own       (type, name)   the type's own __dict__, remembered by version tag
     type_mro       type           its __mro__, remembered by version tag
     key            i              i-th key of a dict, in its order
+    call           C function     what it returns, called without arguments
 
 A load that finds nothing gives ABSENT, which fails every check but "absent". A load
 from the wrong kind of object fails whatever the check.
@@ -55,7 +56,7 @@ from typing import Any, NamedTuple
 
 LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict", "list",
          "tuple", "cell", "closure", "member", "instance_dict", "type_lookup", "type_own",
-         "type_mro", "key")
+         "type_mro", "key", "call")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
           "keys", "set", "truth", "alias", "state")

@@ -238,6 +238,8 @@ cdef class _Builder:
                 raise TypeError("the key is a class")
         elif load == "member" and type(key) not in _DESCRIPTORS:
             raise TypeError("the key is a getset or member descriptor")
+        elif load == "call" and type(key) is not types.BuiltinFunctionType:
+            raise TypeError("the key is a C function")
 
     cdef set_expected(self, Instr *native, load, key, check, expected):
         if (check == "alias") != (load == "slots") or (check == "state") != (load == "state"):

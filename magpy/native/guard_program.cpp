@@ -96,16 +96,16 @@ static bool match_odict_keys(const Leaf &leaf, PyObject *dict) {
         if (key == nullptr) {
             break;
         }
-        equal = i < leaf.parts.size() && leaf_match(leaf.parts[i++], key);
+        equal = i < leaf.size() && leaf_match(leaf.parts()[i++], key);
         Py_DECREF(key);
     }
     Py_XDECREF(iterator);
     PyErr_Clear();
-    return equal && i == leaf.parts.size();
+    return equal && i == leaf.size();
 }
 
 static bool match_keys(const Leaf &leaf, PyObject *value) {
-    if (!PyDict_Check(value) || (size_t)PyDict_GET_SIZE(value) != leaf.parts.size()) {
+    if (!PyDict_Check(value) || (size_t)PyDict_GET_SIZE(value) != leaf.size()) {
         return false;
     }
     if (PyODict_Check(value)) {
@@ -113,8 +113,9 @@ static bool match_keys(const Leaf &leaf, PyObject *value) {
     }
     PyObject *key;
     Py_ssize_t pos = 0;
-    for (const Leaf &part : leaf.parts) {
-        if (!PyDict_Next(value, &pos, &key, nullptr) || !leaf_match(part, key)) {
+    const Leaf *parts = leaf.parts();
+    for (size_t i = 0, n = leaf.size(); i < n; i++) {
+        if (!PyDict_Next(value, &pos, &key, nullptr) || !leaf_match(parts[i], key)) {
             return false;
         }
     }
@@ -373,6 +374,8 @@ static inline Found load(Instr &instr, PyObject **out, Run &run) {
         return instr.load == Load_slot ? Nothing : Miss;
     }
     switch (instr.load) {
+    case Load_call:
+        return keep(PyObject_CallNoArgs(instr.key), out, run);
     case Load_state:
     case Load_slots:
         return found(Py_None, out);

@@ -3,6 +3,8 @@
 #include "leaf.h"
 
 #include <cstring>
+#include <unordered_map>
+#include <vector>
 
 /* Walks a set's table with the hashes that it stores, so that no element's __hash__
    has to run. Exported by CPython for its own extension modules; declared here because
@@ -20,11 +22,23 @@ void leaf_setup(PyObject *identity, PyObject *equal, PyObject *meta) {
     Py_XSETREF(enum_meta, Py_NewRef(meta));
 }
 
-Leaf::~Leaf() {
-    for (PyObject *part : owned) {
-        Py_DECREF(part);
+struct LeafParts {
+    std::vector<Leaf> all;
+    std::unordered_multimap<Py_hash_t, size_t> by_hash;     // FrozenSet
+    std::vector<PyObject *> owned;                          // fresh parts: a range's bounds
+    ~LeafParts() {
+        for (PyObject *part : owned) {
+            Py_DECREF(part);
+        }
     }
-}
+};
+
+Leaf::Leaf() = default;
+Leaf::Leaf(Leaf &&) noexcept = default;
+Leaf::~Leaf() = default;
+
+size_t Leaf::size() const { return inner->all.size(); }
+const Leaf *Leaf::parts() const { return inner->all.data(); }
 
 static bool in_types(PyObject *types, PyTypeObject *type) {
     for (Py_ssize_t i = 0; types != nullptr && i < PyTuple_GET_SIZE(types); i++) {
@@ -52,8 +66,7 @@ static uint64_t float_bits(double value) {
 }
 
 static int build_part(Leaf *leaf, PyObject *part) {
-    leaf->parts.emplace_back();
-    Leaf &built = leaf->parts.back();
+    Leaf &built = leaf->inner->all.emplace_back();
     if (leaf_build(&built, part) == 0) {
         return 0;
     }
@@ -61,7 +74,7 @@ static int build_part(Leaf *leaf, PyObject *part) {
         return -1;
     }
     PyErr_Clear();
-    built.parts.clear();
+    built.inner.reset();
     built.kind = LeafKind::Identity;
     return 0;
 }
@@ -70,10 +83,10 @@ static int build_set(Leaf *leaf, PyObject *set) {
     Py_ssize_t pos = 0;
     PyObject *key;
     Py_hash_t hash;
-    leaf->parts.reserve(PySet_GET_SIZE(set));
+    leaf->inner->all.reserve(PySet_GET_SIZE(set));
     while (_PySet_NextEntryRef(set, &pos, &key, &hash)) {
         Py_DECREF(key);
-        leaf->by_hash.emplace(hash, leaf->parts.size());
+        leaf->inner->by_hash.emplace(hash, leaf->inner->all.size());
         if (build_part(leaf, key) < 0) {
             return -1;
         }
@@ -89,7 +102,7 @@ static int build_range(Leaf *leaf, PyObject *range) {
         if (part == nullptr) {
             return -1;
         }
-        leaf->owned.push_back(part);
+        leaf->inner->owned.push_back(part);
         if (build_part(leaf, part) < 0) {
             return -1;
         }
@@ -98,7 +111,7 @@ static int build_range(Leaf *leaf, PyObject *range) {
 }
 
 static int build_tuple(Leaf *leaf, PyObject *tuple) {
-    leaf->parts.reserve(PyTuple_GET_SIZE(tuple));
+    leaf->inner->all.reserve(PyTuple_GET_SIZE(tuple));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
         if (build_part(leaf, PyTuple_GET_ITEM(tuple, i)) < 0) {
             return -1;
@@ -108,6 +121,7 @@ static int build_tuple(Leaf *leaf, PyObject *tuple) {
 }
 
 static int build_compound(Leaf *leaf, PyObject *value) {
+    leaf->inner.reset(new LeafParts());
     if (PyTuple_Check(value) && leaf->type->tp_dictoffset == 0
         && !(leaf->type->tp_flags & Py_TPFLAGS_MANAGED_DICT)) {
         leaf->kind = LeafKind::Tuple;
@@ -120,7 +134,7 @@ static int build_compound(Leaf *leaf, PyObject *value) {
     if (PySlice_Check(value)) {
         PySliceObject *slice = (PySliceObject *)value;
         leaf->kind = LeafKind::Slice;
-        leaf->parts.reserve(3);
+        leaf->inner->all.reserve(3);
         return build_part(leaf, slice->start) < 0 || build_part(leaf, slice->stop) < 0
             || build_part(leaf, slice->step) < 0 ? -1 : 0;
     }
@@ -175,8 +189,6 @@ int leaf_build_content(Leaf *leaf, PyObject *content) {
     }
     PyErr_Clear();
     leaf->loose = true;
-    leaf->parts.clear();
-    leaf->by_hash.clear();
     return leaf_build(leaf, content);
 }
 
@@ -215,11 +227,11 @@ static bool match_complex(const Leaf &leaf, PyObject *value) {
 
 static bool match_tuple(const Leaf &leaf, PyObject *value) {
     size_t length = (size_t)PyTuple_GET_SIZE(value);
-    if (length != leaf.parts.size()) {
+    if (length != leaf.size()) {
         return false;
     }
     for (size_t i = 0; i < length; i++) {
-        if (!leaf_match(leaf.parts[i], PyTuple_GET_ITEM(value, i))) {
+        if (!leaf_match(leaf.parts()[i], PyTuple_GET_ITEM(value, i))) {
             return false;
         }
     }
@@ -228,8 +240,8 @@ static bool match_tuple(const Leaf &leaf, PyObject *value) {
 
 static bool match_slice(const Leaf &leaf, PyObject *value) {
     PySliceObject *slice = (PySliceObject *)value;
-    return leaf_match(leaf.parts[0], slice->start) && leaf_match(leaf.parts[1], slice->stop)
-        && leaf_match(leaf.parts[2], slice->step);
+    return leaf_match(leaf.parts()[0], slice->start) && leaf_match(leaf.parts()[1], slice->stop)
+        && leaf_match(leaf.parts()[2], slice->step);
 }
 
 static bool match_range(const Leaf &leaf, PyObject *value) {
@@ -239,7 +251,7 @@ static bool match_range(const Leaf &leaf, PyObject *value) {
             PyErr_Clear();
             return false;
         }
-        bool equal = leaf_match(leaf.parts[i], part);
+        bool equal = leaf_match(leaf.parts()[i], part);
         Py_DECREF(part);
         if (!equal) {
             return false;
@@ -249,9 +261,9 @@ static bool match_range(const Leaf &leaf, PyObject *value) {
 }
 
 static bool has_element(const Leaf &leaf, PyObject *key, Py_hash_t hash) {
-    auto range = leaf.by_hash.equal_range(hash);
+    auto range = leaf.inner->by_hash.equal_range(hash);
     for (auto it = range.first; it != range.second; ++it) {
-        if (leaf_match(leaf.parts[it->second], key)) {
+        if (leaf_match(leaf.parts()[it->second], key)) {
             return true;
         }
     }
@@ -259,7 +271,7 @@ static bool has_element(const Leaf &leaf, PyObject *key, Py_hash_t hash) {
 }
 
 bool leaf_match_set(const Leaf &leaf, PyObject *set) {
-    if ((size_t)PySet_GET_SIZE(set) != leaf.parts.size()) {
+    if ((size_t)PySet_GET_SIZE(set) != leaf.size()) {
         return false;
     }
     Py_ssize_t pos = 0;
@@ -269,7 +281,7 @@ bool leaf_match_set(const Leaf &leaf, PyObject *set) {
     while (_PySet_NextEntryRef(set, &pos, &key, &hash)) {
         Py_DECREF(key);
         bool equal = leaf.kind == LeafKind::FrozenSet ? has_element(leaf, key, hash)
-                                                      : leaf_match(leaf.parts[i++], key);
+                                                      : leaf_match(leaf.parts()[i++], key);
         if (!equal) {
             return false;
         }

@@ -21,8 +21,7 @@
 #include <Python.h>
 
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
+#include <memory>
 
 namespace magpy {
 
@@ -30,22 +29,21 @@ enum class LeafKind : uint8_t {
     Identity, Int, Float, Complex, Str, Bytes, Tuple, FrozenSet, Slice, Range, Equal
 };
 
+struct LeafParts;
+
 struct Leaf {
     LeafKind kind = LeafKind::Identity;
     bool loose = false;             // parts that are no leaves count by identity
     PyObject *obj = nullptr;        // borrowed: the program's owner keeps it
     PyTypeObject *type = nullptr;
     uint64_t bits[2] = {0, 0};      // Float, Complex
-    std::vector<Leaf> parts;        // Tuple, FrozenSet, Slice, Range
-    std::unordered_multimap<Py_hash_t, size_t> by_hash;     // FrozenSet
-    std::vector<PyObject *> owned;  // fresh parts (a range's bounds)
+    std::unique_ptr<LeafParts> inner;   // Tuple, FrozenSet, Slice, Range
 
-    Leaf() = default;
-    Leaf(Leaf &&) = default;
-    Leaf &operator=(Leaf &&) = default;
-    Leaf(const Leaf &) = delete;
-    Leaf &operator=(const Leaf &) = delete;
+    Leaf();
+    Leaf(Leaf &&) noexcept;
     ~Leaf();
+    size_t size() const;            // number of parts
+    const Leaf *parts() const;
 };
 
 // Which types are compared by identity and which by their own ==, as two tuples of

@@ -80,6 +80,7 @@ def layer_recording(layer, fn, x):
     weight = b.edge("attr", "weight", self, "tensor", TensorMeta(layer.weight), "arg[0].weight", layer.weight)
     cell = b.edge("closure", 0, root, "type", types.CellType, "fn's cell 0", fn.__closure__[0])
     b.edge("cell", None, cell, "leaf", 7, "value")
+    b.edge("call", torch.is_anomaly_enabled, None, "leaf", False, "torch.is_anomaly_enabled()")
     b.edge("instance_dict", None, self, "none", None, "arg[0].__dict__")
     b.edge("slot", None, tags, "distinct", options, "arg[0].tags")
     b.edge("slots", (tensor, weight), None, "alias", distinct_storages((x, layer.weight)), "storage of arg[1]")
