@@ -10,8 +10,9 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/start.sh"
 take_lock
 
 STOCK=${1:-}
-TARGET=$(interpreter_dir)
-if [[ $STOCK == --stock ]]; then TARGET=$(stock_interpreter_dir); fi
+locate
+TARGET=$INTERPRETER_DIR
+if [[ $STOCK == --stock ]]; then TARGET=$STOCK_DIR; fi
 if is_complete "$TARGET"; then exit; fi
 
 WORK=$(mktemp -d "$HOME_DIR/tmp/cpython.XXXXXX")
@@ -20,6 +21,13 @@ STAGED=$WORK/installed$TARGET
 PYTHON=$STAGED/bin/magpy-python
 # the sanitizer sees what CPython leaves to the end of the process as leaks, and would fail the build's own scripts
 export ASAN_OPTIONS=detect_leaks=0
+
+# The folder's name says what it was built from, and somebody may be editing that.
+patch_tree() {
+    logged "$ROOT/build_scripts/apply_series.sh" "$TREE"
+    locate
+    [[ $TARGET == "$INTERPRETER_DIR" ]] || die "cpython_patch changed while it was applied: run the set-up again"
+}
 
 name_binary() {
     mv "$STAGED/bin/python${CPYTHON_VERSION%.*}" "$PYTHON"
@@ -39,7 +47,7 @@ hash_headers() {
 
 begin_stage "building CPython $CPYTHON_VERSION${STOCK:+ without the patches}, $FLAVOUR" cpython 3300
 logged tar -xf "$(tarball)" -C "$WORK"
-[[ $STOCK == --stock ]] || logged "$ROOT/build_scripts/apply_series.sh" "$TREE"
+[[ $STOCK == --stock ]] || patch_tree
 logged env -C "$TREE" ./configure --prefix="$TARGET" "${CONFIGURE_FLAGS[@]}"
 logged make -C "$TREE" -j "$(nproc)"
 logged make -C "$TREE" install DESTDIR="$WORK/installed"

@@ -8,22 +8,23 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/start.sh"
 take_lock
 
-ENV_DIR=$(env_dir)
+locate
 PYTHON=$ENV_DIR/bin/magpy-python
 # objects are good as long as the headers, torch and the flags are what they were
-WORK=$HOME_DIR/work/ext-$({ cat "$(interpreter_dir)/headers.sha256" "$ROOT/setup.py" && requirements_key; } | short_hash)
+WORK=$HOME_DIR/work/ext-$({ cat "$INTERPRETER_DIR/headers.sha256" "$ROOT/setup.py" && requirements_key; } | short_hash)
 
 # Copies what differs, so that the time stamps of what does not differ stay older than its objects.
 # Once more if a source changed meanwhile: the copy must be what the folder's name says.
 copy_sources() {
-    local before
-    until [[ ${before:-} == "$(hash_parts package)" ]]; do
-        before=$(hash_parts package)
+    local before=
+    until [[ $before == "$PACKAGE_KEY" ]]; do
+        before=$PACKAGE_KEY
         # __init__.py makes a folder a package to Cython, whatever is in it
         (cd "$ROOT" && list_parts package && printf '%s\0' "${FILES[@]}" magpy/**/__init__.py) |
             "$PYTHON" "$LIB/mirror_files.py" "$ROOT" "$WORK"
+        PACKAGE_KEY=$(hash_parts package)
     done
-    TARGET=$(ext_dir)
+    locate_extensions
 }
 
 # An interrupted compiler leaves a file that make-like tools take for finished: throw away all that is newer than the
@@ -51,19 +52,19 @@ collect() {
         cp "${built[0]}" "$staged/${module%/*}/"
     done < <(cd "$WORK" && find magpy -name '*.pyx')
     touch "$staged/complete"
-    rm -rf "$TARGET"
-    mv "$staged" "$TARGET"
+    rm -rf "$EXT_DIR"
+    mv "$staged" "$EXT_DIR"
 }
 
 # What bin/magpy-python of the environment imports when no launcher started it.
 remember_newest() {
-    printf '%s\n' "$TARGET" "$ROOT" >"$HOME_DIR/tmp/newest"
+    printf '%s\n' "$EXT_DIR" "$ROOT" >"$HOME_DIR/tmp/newest"
     mv "$HOME_DIR/tmp/newest" "$ENV_DIR/newest"
 }
 
 mkdir -p "$WORK"
 copy_sources
-if ! is_complete "$TARGET"; then
+if ! is_complete "$EXT_DIR"; then
     begin_stage "compiling magpy's modules" package
     STAGE_HINT="magpy's modules do not compile"
     drop_unfinished

@@ -11,7 +11,7 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/start.sh"
 take_lock
 
-ENV_DIR=$(env_dir)
+locate
 SITE=lib/python${CPYTHON_VERSION%.*}/site-packages
 EXTRAS=$ROOT/build_scripts/requirements-test.txt
 EXTRAS_DONE=$ENV_DIR/extras-$(short_hash <"$EXTRAS")
@@ -60,7 +60,7 @@ install_finder() {
 make_env() {
     begin_stage "making the environment (torch and what it needs: gigabytes)" env
     rm -rf "$ENV_DIR"
-    logged "$(interpreter_dir)/bin/magpy-python" -m venv "$ENV_DIR"
+    logged "$INTERPRETER_DIR/bin/magpy-python" -m venv "$ENV_DIR"
     seed
     pip_install "$ROOT/build_scripts/requirements.txt"
     logged "$ENV_DIR/bin/magpy-python" -c 'import Cython, numpy, pytest, setuptools, sklearn, torch'

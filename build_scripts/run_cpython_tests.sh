@@ -32,8 +32,9 @@ run() {
 
 # in a child, so that the tests, which take minutes, run without the lock
 (build)
+locate
 RESULTS=$(mktemp -d)
-run "$(stock_interpreter_dir)" without
-run "$(interpreter_dir)" with
-"$(interpreter_dir)/bin/magpy-python" "$LIB/compare_junit.py" "$RESULTS/without.xml" "$RESULTS/with.xml"
+run "$STOCK_DIR" without
+run "$INTERPRETER_DIR" with
+"$INTERPRETER_DIR/bin/magpy-python" "$LIB/compare_junit.py" "$RESULTS/without.xml" "$RESULTS/with.xml"
 rm -rf "$RESULTS"

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034  # sourced; the variables are for the scripts
 # The head of every set-up script: finds the checkout and the home, and takes the home's lock.
 set -euo pipefail
 LIB=$(CDPATH='' cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -39,14 +39,24 @@ take_lock() {
 
 tarball() { echo "$HOME_DIR/downloads/Python-$CPYTHON_VERSION.tar.xz"; }
 
-# The folders that the parts of this checkout have, or will have.
-interpreter_dir() { echo "$HOME_DIR/cpython-$(hash_parts cpython)"; }
-# stock_interpreter_dir: what build_cpython.sh --stock makes; only the pins decide it
-stock_interpreter_dir() { echo "$HOME_DIR/cpython-stock-$({ echo "$FLAVOUR" && cat "$LIB/pins.sh"; } | short_hash)"; }
-env_dir() { echo "$HOME_DIR/env-$(requirements_key)-$(hash_parts cpython env)"; }
+# locate: sets the folders that the parts of this checkout have, or will have.
+locate() {
+    local key
+    key=$(hash_parts cpython)
+    INTERPRETER_DIR=$HOME_DIR/cpython-$key
+    key=$(hash_parts cpython env)
+    ENV_DIR=$HOME_DIR/env-$(requirements_key)-$key
+    PACKAGE_KEY=$(hash_parts package)
+    # the interpreter without the patches, as build_cpython.sh --stock makes it: only the pins decide it
+    key=$({ echo "$FLAVOUR" && cat "$LIB/pins.sh"; } | short_hash)
+    STOCK_DIR=$HOME_DIR/cpython-stock-$key
+}
 
-# ext_dir: the compiled modules depend on the interpreter through its headers alone, and on torch.
-ext_dir() { echo "$HOME_DIR/ext-$({ hash_parts package; cat "$(interpreter_dir)/headers.sha256"; requirements_key; } | short_hash)"; }
+# locate_extensions: the compiled modules depend on the interpreter through its headers alone, and on torch.
+# Wants the interpreter built.
+locate_extensions() {
+    EXT_DIR=$HOME_DIR/ext-$({ echo "$PACKAGE_KEY" && cat "$INTERPRETER_DIR/headers.sha256" && requirements_key; } | short_hash)
+}
 
 requirements_key() { short_hash <"$ROOT/build_scripts/requirements.txt"; }
 short_hash() { sha256sum | cut -c 1-16; }
