@@ -14,8 +14,7 @@ RUN build_scripts/check_machine.sh --install-deps interpreter
 FROM machine AS interpreter
 COPY cpython_patch/ cpython_patch/
 COPY build_scripts/fetch_cpython.sh build_scripts/apply_series.sh build_scripts/build_cpython.sh build_scripts/
-RUN build_scripts/fetch_cpython.sh
-RUN build_scripts/build_cpython.sh
+RUN build_scripts/fetch_cpython.sh && build_scripts/build_cpython.sh
 
 FROM interpreter AS package
 COPY build_scripts/make_env.sh build_scripts/requirements.txt build_scripts/

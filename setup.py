@@ -4,9 +4,9 @@ A .pyx that needs more C++ files names them in its head, as Cython has it: `# di
 All else about the package is in pyproject.toml.
 """
 
+import importlib.util
 import os
 import sys
-import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -18,9 +18,10 @@ if not hasattr(sys, "magpy_info"):
         "use build_scripts/setup, or build_scripts/magpy-python -m pip install --no-build-isolation ."
     )
 
-from torch.utils.cpp_extension import include_paths, library_paths
-
 ROOT = Path(__file__).parent
+# what torch.utils.cpp_extension says, without the seconds that importing torch takes
+TORCH = Path(importlib.util.find_spec("torch").origin).parent
+TORCH_HEADERS = [str(TORCH / "include"), str(TORCH / "include/torch/csrc/api/include")]
 HEADERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "magpy").glob("**/*.h*"))
 
 
@@ -32,13 +33,12 @@ def extension(pyx: Path) -> Extension:
         ".".join(module.parts),
         [str(pyx.relative_to(ROOT))],
         language="c++",
-        include_dirs=[".", "magpy/native", *include_paths()],
-        library_dirs=library_paths(),
-        libraries=["c10", "torch", "torch_cpu", "torch_python"],
-        runtime_library_dirs=[f"$ORIGIN/{to_site_packages}/torch/lib", *library_paths()],
+        include_dirs=[".", "magpy/native", *TORCH_HEADERS],
+        library_dirs=[str(TORCH / "lib")],
+        runtime_library_dirs=[f"$ORIGIN/{to_site_packages}/torch/lib", str(TORCH / "lib")],
         extra_compile_args=["-std=c++20", "-O2"],
-        # most modules do not use torch: they must not load its libraries
-        extra_link_args=["-Wl,--as-needed"],
+        # most modules do not use torch: they must not load its libraries (and "libraries" would come before the option)
+        extra_link_args=["-Wl,--as-needed", "-ltorch_python", "-ltorch_cpu", "-ltorch", "-lc10"],
         depends=HEADERS,
     )
 
