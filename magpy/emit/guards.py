@@ -1,117 +1,19 @@
-"""From a recording's edges to guards: instructions, and their readable Python twin.
+"""The readable Python twin of a guard program: one line an instruction, in their order.
 
-An edge is already one guard (refgraph/graph.py), and edges are in an order in which
-every parent comes before its children, so emitting is one pass that only decides which
-values need a slot: those that something hangs on, that the mock code wants, or that
-another check names. What hangs on a constant starts from the constant itself and
-needs none. The twin is the same list as Python text, one line an instruction; it is
-what `explain` shows, and tests run it against the native program.
+It is what `explain` shows. It is also a second statement of what the instructions mean,
+in plain Python (guards/twin_helpers.py), so that tests can run it against the native
+program: text that is only shown would drift from what runs. How a recording's
+edges become instructions is in emit/lower.py.
 """
 
 import itertools
 
 from magpy.emit.source import Namespace
 from magpy.guards import twin_helpers
-from magpy.guards.instr import Const, Instr
-from magpy.refgraph.graph import Node
+from magpy.guards.instr import Const
 
-_SAME_OR_NOT = ("same", "distinct")
-_NO_SOURCE = ("type_lookup", "type_own", "type_mro", "arg", "kwarg", "fn", "const", "slots", "call")
 _serial = itertools.count()
 
-
-def emit(recording, want_nodes):
-    """(instrs, nslots) for a recording. Afterwards each node in *want_nodes* has its
-    ``slot``. Must run while the recording's nodes hold their objects."""
-    return _Emitter(recording).emit(want_nodes)
-
-
-class _Emitter:
-    def __init__(self, recording):
-        self.recording = recording
-        self.instrs = []
-        self.nslots = 0
-        self.filled = set()     # indexes of the nodes whose slot is filled by now
-
-    def emit(self, want_nodes):
-        for node in self.recording.nodes:
-            node.slot = None
-        self.add_state()
-        needed = self.needed(want_nodes)
-        for node in needed.values():
-            if node.const:
-                self.add("const", -1, node.obj, ("none", None), node, node.path)
-        for edge in self.recording.edges:
-            self.add_edge(edge, needed)
-        for node in want_nodes:
-            self.slot_of(node, "the mock code")
-        return self.instrs, self.nslots
-
-    def needed(self, want_nodes):
-        """The nodes that need a slot, by index, in order of first need."""
-        needed = {node.index: node for node in want_nodes}
-        for edge in self.recording.edges:
-            if edge.parent is not None and not edge.parent.const:
-                needed.setdefault(edge.parent.index, edge.parent)
-            for node in _named_nodes(edge):
-                needed.setdefault(node.index, node)
-        return needed
-
-    def add_state(self):
-        state = self.recording.state
-        if state is not None:
-            self.add("state", -1, None, ("state", state), None, "torch's global state")
-
-    def add_edge(self, edge, needed):
-        op, key = edge.load
-        if op == "slots":
-            key = tuple(self.slot_of(node, edge.text) for node in key)
-        child = edge.child
-        if child is not None and (child.index not in needed or child.index in self.filled):
-            child = None
-        self.add(op, self.source(edge), key, self.check(edge), child, edge.text)
-
-    def source(self, edge):
-        parent = edge.parent
-        if parent is None:
-            return -1
-        if edge.load[0] in _NO_SOURCE:
-            raise ValueError(f"{edge.text}: the load {edge.load[0]!r} has no parent")
-        if parent.const:
-            return Const(parent.obj)
-        return self.slot_of(parent, edge.text)
-
-    def check(self, edge):
-        op, expected = edge.check
-        if op in _SAME_OR_NOT and isinstance(expected, Node):
-            if op == "same" and expected.const:
-                return "is", expected.obj
-            return op, self.slot_of(expected, edge.text)
-        return op, expected
-
-    def slot_of(self, node, user):
-        if node.index not in self.filled:
-            raise ValueError(f"{user} needs {node!r}, which no guard has loaded before it")
-        return node.slot
-
-    def add(self, op, src, key, check, child, text):
-        dst = -1
-        if child is not None:
-            dst = child.slot = self.nslots
-            self.nslots += 1
-            self.filled.add(child.index)
-        self.instrs.append(Instr(op, src, key, check[0], check[1], dst, text))
-
-
-def _named_nodes(edge):
-    """The nodes that an edge's check or key names."""
-    op, expected = edge.check
-    if op in _SAME_OR_NOT and isinstance(expected, Node):
-        return () if op == "same" and expected.const else (expected,)
-    return edge.load[1] if edge.load[0] == "slots" else ()
-
-
-# --- The Python twin ---
 
 def source(instrs, name="guards"):
     """The guards as Python text."""
@@ -191,6 +93,8 @@ class _Twin:
         if op == "alias":
             slots = ", ".join(f"v{slot}" for slot in instr.key)
             return f"storages({slots}) != {tuple(expected)!r}"
+        if op == "unique":
+            return f"not unique({', '.join(f'v{slot}' for slot in instr.key)})"
         if op == "tensor":
             return f"not {self.names.name(expected, 'meta')}.matches({value})"
         if op == "same":
@@ -218,6 +122,7 @@ class _Twin:
 
 
 _HELPER_OF = {"attr": "own", "dict": "item", "list": "element", "tuple": "element",
+              "deque": "element",
               "key": "key_at"}
 _CHECK_HELPER = {"leaf": "equal", "keys": "has_keys", "set": "has_content"}
 

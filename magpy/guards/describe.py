@@ -4,7 +4,8 @@ A report must not run user code either, so objects are shown by their class only
 and leaves by their repr.
 """
 
-from magpy.guards.instr import Const
+from magpy.guards.program import is_leaf
+from magpy.guards.twin_helpers import keys_of, len_of, truth_of
 from magpy.refgraph.graph import ABSENT
 
 _LONGEST = 80
@@ -47,12 +48,12 @@ def _difference(instr, value):
     if check == "type":
         return _pair("", class_text(expected), class_text(type(value)), type(value) is expected)
     if check == "len":
-        from magpy.guards.twin_helpers import len_of
         return _pair("length ", expected, len_of(value), len_of(value) == expected)
     if check in ("same", "distinct"):
         return f": is {'another object than' if check == 'same' else 'the same object as'} before"
+    if check == "unique":
+        return ": two of them are the same object now"
     if check == "alias":
-        from magpy.guards.twin_helpers import storages     # noqa: F401
         return ": tensors share storage in another pattern"
     return f": was {_expectation(instr)}, is {_actual(check, value)}"
 
@@ -92,12 +93,10 @@ def _expectation(instr):
 
 def _actual(check, value):
     if check == "keys" and isinstance(value, dict):
-        from magpy.guards.twin_helpers import _keys
-        return _list(_keys(value))
+        return _list(keys_of(value))
     if check == "set" and isinstance(value, (set, frozenset)):
         return _list(set.__iter__(value) if isinstance(value, set) else value)
     if check == "truth":
-        from magpy.guards.twin_helpers import truth_of
         return {True: "true", False: "false"}.get(truth_of(value), class_text(type(value)))
     return value_text(value)
 
@@ -115,11 +114,8 @@ def class_text(cls):
 
 def value_text(value):
     """A leaf by its repr, any other object by its class (and name, if it has one)."""
-    from magpy.guards.program import is_leaf
     if value is ABSENT:
         return "absent"
-    if isinstance(value, Const):
-        value = value.obj
     if isinstance(value, type):
         return class_text(value)
     if is_leaf(value):

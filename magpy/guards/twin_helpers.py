@@ -50,7 +50,7 @@ def element(sequence, i):
 
 def key_at(mapping, i):
     _need(isinstance(mapping, dict))
-    keys = _keys(mapping)
+    keys = keys_of(mapping)
     return keys[i] if -len(keys) <= i < len(keys) else ABSENT
 
 
@@ -97,7 +97,7 @@ def type_mro(cls):
     return type.__getattribute__(cls, "__mro__")
 
 
-def _keys(mapping):
+def keys_of(mapping):
     if isinstance(mapping, collections.OrderedDict):
         return list(collections.OrderedDict.__iter__(mapping))
     return list(dict.__iter__(mapping))
@@ -134,7 +134,7 @@ def _equal_all(values, expected):
 
 
 def has_keys(mapping, keys):
-    return isinstance(mapping, dict) and _equal_all(_keys(mapping), keys)
+    return isinstance(mapping, dict) and _equal_all(keys_of(mapping), keys)
 
 
 def has_content(value, content):
@@ -168,9 +168,14 @@ def storages(*tensors):
     return distinct_storages(tensors)
 
 
+def unique(*values):
+    """No two of *values* are the same object."""
+    return len({id(value) for value in values}) == len(values)
+
+
 HELPERS = {function.__name__: function for function in (
     own, item, element, key_at, cell, closure, member, instance_dict, type_lookup, type_own,
-    type_mro, equal, has_keys, has_content, len_of, truth_of, distinct, storages)}
+    type_mro, equal, has_keys, has_content, len_of, truth_of, distinct, storages, unique)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

@@ -1,4 +1,4 @@
-"""Emitting guards from hand-made recordings, and the twin against the native program.
+"""The twin against the native program, on guards lowered from hand-made recordings.
 
 The twin is written independently of the native loop, so each is the other's oracle:
 whatever is changed in the outside world, both must give the same verdict.
@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from magpy.emit import guards
-from magpy.guards.instr import Const, Instr
+from magpy.emit.lower import lower
+from magpy.guards.instr import Instr
 from magpy.guards.program import GuardProgram
 from magpy.guards.tensor_meta import GlobalState, TensorMeta, distinct_storages
 from magpy.refgraph.graph import Edge, Node, Recording
@@ -48,8 +49,8 @@ class Build:
         self.recording.edges.append(Edge((op, key), parent, (check, expected), child, text))
         return child
 
-    def emit(self, *want):
-        return guards.emit(self.recording, want)
+    def lower(self, *want):
+        return lower(self.recording.edges, self.recording.state, want)
 
 
 def closure_of(value):
@@ -87,11 +88,11 @@ def layer_recording(layer, fn, x):
     return b, (tensor, weight, root)
 
 
-def both(instrs, nslots, nodes, fn, args, kwargs):
+def both(lowered, fn, args, kwargs):
     """The native program's and the twin's answer, which must agree."""
-    want = [node.slot for node in nodes]
-    program = GuardProgram(instrs, len(args), tuple(kwargs), nslots, want)
-    native, python = program.run(fn, args, kwargs), guards.twin(instrs, want)(fn, args, kwargs)
+    program = GuardProgram(lowered.instrs, len(args), tuple(kwargs), lowered.nslots, lowered.want)
+    native = program.run(fn, args, kwargs)
+    python = guards.twin(lowered.instrs, lowered.want)(fn, args, kwargs)
     assert (native is None) == (python is None), (native, python, program.failed)
     if native is not None:
         assert all(a is b for a, b in zip(native, python, strict=True))
@@ -122,27 +123,26 @@ CHANGES = {
 def world():
     layer, x, fn = Layer(), torch.zeros(4), closure_of(7)
     build, nodes = layer_recording(layer, fn, x)
-    instrs, nslots = build.emit(*nodes)
-    return layer, x, fn, instrs, nslots, nodes
+    return layer, x, fn, build.lower(*nodes)
 
 
 def test_holds_and_gives_the_wanted_objects(world):
-    layer, x, fn, instrs, nslots, nodes = world
-    values = both(instrs, nslots, nodes, fn, (layer, x), {"box": Box()})
+    layer, x, fn, lowered = world
+    values = both(lowered, fn, (layer, x), {"box": Box()})
     assert values[0] is x and values[1] is layer.weight and values[2] is fn
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_a_miss(world, name):
-    layer, x, fn, instrs, nslots, nodes = world
+    layer, x, fn, lowered = world
     box = Box()
     CHANGES[name](layer, x, box)
-    assert both(instrs, nslots, nodes, fn, (layer, x), {"box": box}) is None
+    assert both(lowered, fn, (layer, x), {"box": box}) is None
 
 
 def test_changes_elsewhere(world):
-    layer, x, fn, instrs, nslots, nodes = world
-    call = lambda **k: both(instrs, nslots, nodes, fn, (layer, x), {"box": Box()})     # noqa: E731
+    layer, x, fn, lowered = world
+    call = lambda **k: both(lowered, fn, (layer, x), {"box": Box()})     # noqa: E731
     Layer.extra = 1
     try:
         assert call() is None
@@ -160,20 +160,11 @@ def test_changes_elsewhere(world):
     assert call() is None
     fn.__closure__[0].cell_contents = 7
     assert call() is not None
-    assert both(instrs, nslots, nodes, fn, (3, x), {"box": Box()}) is None
-    assert both(instrs, nslots, nodes, fn, (layer, layer), {"box": Box()}) is None
+    assert both(lowered, fn, (3, x), {"box": Box()}) is None
+    assert both(lowered, fn, (layer, layer), {"box": Box()}) is None
 
 
-def test_the_state_comes_first_and_slots_only_where_needed(world):
-    instrs = world[3]
-    assert instrs[0].load == "state"
-    kept = [instr.text for instr in instrs if instr.dst >= 0]
-    assert kept == ["fn", "arg[0]", "arg[1]", "kwarg['box']", "arg[0].tags", "arg[0].options", "arg[0].weight",
-                    "fn's cell 0"]
-    assert [instr.dst for instr in instrs if instr.dst >= 0] == list(range(8))
-
-
-def test_children_of_constants_start_from_the_constant():
+def test_what_hangs_on_a_constant():
     b = Build(state=False)
     module = types.ModuleType("m")
     module.x = [1]
@@ -183,42 +174,12 @@ def test_children_of_constants_start_from_the_constant():
     b.edge("attr", "x", constant, "same", child, "m.x again")
     b.edge("attr", "y", constant, "same", constant, "m.y")
     module.y = module
-    instrs, nslots = b.emit()
-    assert nslots == 1 and isinstance(instrs[0].src, Const) and instrs[0].src.obj is module
-    assert instrs[3].check == "is" and instrs[3].expected is module
-    assert both(instrs, nslots, (), None, (), {}) == []
+    lowered = b.lower()
+    assert both(lowered, None, (), {}) == []
     module.x = [2]
-    assert both(instrs, nslots, (), None, (), {}) is None
-
-
-def test_a_node_found_again_keeps_its_first_slot():
-    b = Build(state=False)
-    value = []
-    first = b.edge("arg", 0, None, "type", list, "arg[0]", value)
-    b.recording.edges.append(Edge(("arg", 1), None, ("type", list), first, "arg[1]"))
-    instrs, nslots = b.emit(first)
-    assert [instr.dst for instr in instrs] == [0, -1] and first.slot == 0
-
-
-def test_a_source_without_a_slot_is_an_error():
-    b = Build(state=False)
-    stray = b.node([], "stray")
-    b.edge("list", 0, stray, "leaf", 1, "stray[0]")
-    with pytest.raises(ValueError, match=r"stray\[0\] needs <Node 0 stray: list>, which no guard has loaded"):
-        b.emit()
-    with pytest.raises(ValueError, match="the mock code needs"):
-        Build(state=False).emit(stray)
-    b = Build(state=False)
-    late, early = b.node([], "late"), b.node([], "early")
-    b.recording.edges += [Edge(("arg", 0), None, ("type", list), early, "early"),
-                          Edge(("slot", None), early, ("distinct", late), None, "early"),
-                          Edge(("arg", 1), None, ("type", list), late, "late")]
-    with pytest.raises(ValueError, match="early needs <Node 0 late: list>"):
-        b.emit()
-    b = Build(state=False)
-    b.recording.edges.append(Edge(("type_mro", Layer), stray, ("none", None), None, "mro"))
-    with pytest.raises(ValueError, match="has no parent"):
-        b.emit()
+    assert both(lowered, None, (), {}) is None
+    module.x, module.y = [1], None
+    assert both(lowered, None, (), {}) is None
 
 
 def test_the_text():
@@ -230,7 +191,7 @@ def test_the_text():
     b.edge("attr", "size", module, "absent", None, "config.size")
     b.edge("type_lookup", (Layer, "forward"), None, "is", len, "Layer.forward")
     b.edge("kwarg", "x", None, "tensor", TensorMeta(torch.zeros(1)), "kwarg['x']")
-    assert guards.source(b.emit(self)[0]) == """\
+    assert guards.source(b.lower(self).instrs) == """\
 def guards(fn, args, kwargs):
     if not state.matches(): return False    # torch's global state
     if type((v0 := args[0])) is not Layer: return False    # arg[0]
@@ -244,7 +205,7 @@ def guards(fn, args, kwargs):
 
 
 def test_one_line_an_instruction_whatever_the_text(world):
-    instrs = world[3] + [Instr("const", -1, "a\nb" * 50, "leaf", "a\nb" * 50, -1, "a\nb")]
+    instrs = world[3].instrs + [Instr("const", -1, "a\nb" * 50, "leaf", "a\nb" * 50, -1, "a\nb")]
     text = guards.source(instrs)
     assert len(text.splitlines()) == len(instrs) + 2
     assert guards.source(instrs) == text
