@@ -8,7 +8,7 @@ from magpy.recorder.callables import containers
 from magpy.recorder.callables.reads import (
     calls, each_item, hashes, index, internal, items_of, known, plain, same_or_equal,
     stops, text)
-from magpy.recorder.callables.registry import KINDS, RULES, add, rule, slots
+from magpy.recorder.callables.registry import FIELD_TYPES, KINDS, RULES, add, rule, slots
 
 # ---- OrderedDict: a dict with its own methods -------------------------------------------------
 
@@ -137,14 +137,22 @@ def deque_extend(r, func, args, kwargs):
         r.mutate(owner, method, (owner, containers.copied(r, source, "extend")))
 
 
+DEQUE_CHANGES = frozenset(("pop", "popleft", "insert", "remove", "__setitem__", "__delitem__",
+                           "__imul__"))
+FIELD_TYPES.add(deque)
+
+
 @rule(*slots(deque, """__len__ __iter__ __reversed__ __getitem__ __contains__ __eq__ __ne__ __lt__
     __le__ __gt__ __ge__ __add__ __mul__ __repr__ copy __copy__ count index pop popleft insert
     remove __setitem__ __delitem__ __imul__"""), kind="reads")
 def deque_method(r, func, args, kwargs):
-    """Guards cannot look into a deque: only one that the recording made is read."""
+    """Reads the whole deque, and its bound; some then change it."""
     for arg in args:
         if isinstance(arg, deque):
-            internal(r, arg)
+            r.read_content(arg)
+            r.read_attr(arg, "maxlen")
+    if func.__name__ in DEQUE_CHANGES:
+        r.mutate(args[0], func, args, kwargs)
     if func.__name__ in ("__contains__", "count", "index", "remove"):
         for item in args[0]:
             same_or_equal(r, item, args[1])

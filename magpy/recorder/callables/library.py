@@ -74,8 +74,8 @@ def simple(obj, depth):
 @rule(_abc._abc_instancecheck, _abc._abc_subclasscheck, kind="state")
 def abc_check(r, func, args, kwargs):
     """abc remembers the answer for each type. Yes is for good; No holds until some class
-    is registered with an ABC, which changes abc's token. Asking here fills the memory, so
-    that the call itself runs no subclass hooks."""
+    is registered with an ABC, which changes abc's token. Asking here fills the memory; the
+    hooks that run for a class that is itself registered decide nothing."""
     cls, obj = args
     kind = obj if func is _abc._abc_subclasscheck else type(obj)
     if not isinstance(kind, type):
@@ -87,6 +87,7 @@ def abc_check(r, func, args, kwargs):
             r.stop("object-read", f"__class__ of {kind.__qualname__}")
     if not func(cls, obj):
         r.read_state("abc.get_cache_token()", abc.get_cache_token(), abc.get_cache_token)
+    r.leaf()
 
 
 add(nothing, "allocates", _abc._abc_init)

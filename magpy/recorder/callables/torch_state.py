@@ -8,6 +8,7 @@ JIT trace is active; so reading them needs no guard of its own.
 import torch
 
 from magpy.recorder.callables.reads import nothing, stops, values
+from magpy.recorder.torch_mode import Tape
 from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, rule
 
 C = torch._C
@@ -31,6 +32,8 @@ GUARDED = """is_grad_enabled is_inference_mode_enabled get_default_dtype get_num
 WITHOUT_MODES = """_get_tracing_state _is_tracing _is_torch_function_enabled
     _is_torch_function_all_disabled _has_torch_function _has_torch_function_unary
     _has_torch_function_variadic"""
+# Seen as True only because the tape is a mode; what follows looks for modes of other kinds.
+OF_THE_TAPE = "_is_torch_function_mode_enabled _len_torch_function_stack _get_function_stack_at"
 # Fixed when torch was built or first loaded.
 CONSTANTS = """_get_privateuse1_backend_name _is_autocast_available _cuda_getDeviceCount
     _cuda_isInBadFork _is_flash_attention_available _is_xnnpack_enabled _get_cpu_capability
@@ -38,6 +41,7 @@ CONSTANTS = """_get_privateuse1_backend_name _is_autocast_available _cuda_getDev
     _is_ck_sdpa_available"""
 
 add(nothing, "state", *present(C, GUARDED), *present(C, WITHOUT_MODES), *present(C, CONSTANTS),
+    *present(C, OF_THE_TAPE),
     *present(torch, "is_grad_enabled is_inference_mode_enabled get_default_dtype get_num_threads"))
 add(nothing, "state", *present(C._functorch, """peek_interpreter_stack maybe_current_level
     get_dynamic_layer_stack_depth"""))
@@ -78,7 +82,7 @@ def constant_of_the_process(r, func, args, kwargs):
 
 # ---- values ------------------------------------------------------------------------------
 
-IDENTITY_TYPES.update({torch.finfo, torch.iinfo})
+IDENTITY_TYPES.update({torch.finfo, torch.iinfo, Tape})
 add(values, "pure", torch.device, torch.finfo, torch.iinfo)
 for _cls in (torch.finfo, torch.iinfo, torch.device, torch.dtype):
     add(values, "pure", *[method for name, method in _cls.__dict__.items()
