@@ -127,8 +127,10 @@ def note_miss(table, args, kwargs):
     if not table.entries:
         return
     counters.add("misses")
-    # The furthest failing guard, since entries share their beginnings.
-    closest = max(table.entries, key=lambda e: e.guards.failed)
+    closest = table.entries[0]
+    for other in table.entries:     # entries share their beginnings: the furthest failure
+        if other.guards.failed > closest.guards.failed:
+            closest = other
     text = describe_failure(closest.guards, table.fn, args, kwargs)
     table.history.misses.append(text)
     logs.log("misses", "%s: %s", table.history.name, text)

@@ -95,6 +95,8 @@ class _Twin:
             return f"storages({slots}) != {tuple(expected)!r}"
         if op == "unique":
             return f"not unique({', '.join(f'v{slot}' for slot in instr.key)})"
+        if op == "unique":
+            return f"not unique({', '.join(f'v{slot}' for slot in instr.key)})"
         if op == "tensor":
             return f"not {self.names.name(expected, 'meta')}.matches({value})"
         if op == "same":
@@ -123,7 +125,7 @@ class _Twin:
 
 _HELPER_OF = {"attr": "own", "dict": "item", "list": "element", "tuple": "element",
               "deque": "element",
-              "key": "key_at"}
+              "key": "key_at", "deque": "deque_element"}
 _CHECK_HELPER = {"leaf": "equal", "keys": "has_keys", "set": "has_content"}
 
 

@@ -16,7 +16,7 @@ which sits in the program's frame already and costs nothing a run):
     fn             -              the compiled callable
     const          object         the object itself
     slot           -              what is in slot src
-    slots          slots          none; goes with the check "alias"
+    slots          slots          none; goes with the checks "alias" and "unique"
     attr           name           the instance's own attribute: no descriptor, no type
     dict           leaf           item of a dict, no user __getitem__ or __missing__
     list, tuple    i              element (negative: from the end)
@@ -28,6 +28,7 @@ which sits in the program's frame already and costs nothing a run):
     type_own       (type, name)   the type's own __dict__, remembered by version tag
     type_mro       type           its __mro__, remembered by version tag
     key            i              i-th key of a dict, in its order
+    deque          i              element of a deque
     call           C function     what it returns, called without arguments
 
 A load that finds nothing gives ABSENT, which fails every check but "absent". A load
@@ -49,6 +50,7 @@ Checks (``expected``):
               tuple            a set's content in iteration order
     truth     bool             truth of C containers and numbers
     alias     group numbers    which of the tensors share storage
+    unique    -                no two of the slots hold the same object
     state     GlobalState      torch's global state
 """
 
@@ -56,10 +58,10 @@ from typing import Any, NamedTuple
 
 LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict", "list",
          "tuple", "cell", "closure", "member", "instance_dict", "type_lookup", "type_own",
-         "type_mro", "key", "call")
+         "type_mro", "key", "call", "deque")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
-          "keys", "set", "truth", "alias", "state")
+          "keys", "set", "truth", "alias", "unique", "state")
 
 
 class Const:

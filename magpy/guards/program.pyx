@@ -11,6 +11,7 @@ as much as three native instructions, and its attribute reads would run user cod
 
 from cpython.object cimport PyObject
 
+import collections
 import enum
 import types
 
@@ -67,7 +68,7 @@ leaf_setup((torch.dtype, torch.layout, torch.memory_format, torch.qscheme),
 
 _NUMBER_KEYS = frozenset(("arg", "list", "tuple", "closure", "key"))
 _NEED_SRC = frozenset(("slot", "attr", "dict", "list", "tuple", "cell", "member",
-                       "instance_dict", "key"))
+                       "instance_dict", "key", "deque"))
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
 
@@ -224,6 +225,9 @@ cdef class _Builder:
         self.owner.keep.append(key)
         if load in _NUMBER_KEYS:
             native.number = key
+        elif load == "deque":
+            native.number = key
+            native.key = <PyObject *>collections.deque
         elif load in ("dict", "kwarg"):
             native.number = hash(key)
         elif load == "attr":
@@ -242,7 +246,7 @@ cdef class _Builder:
             raise TypeError("the key is a C function")
 
     cdef set_expected(self, Instr *native, load, key, check, expected):
-        if (check == "alias") != (load == "slots") or (check == "state") != (load == "state"):
+        if (check in ("alias", "unique")) != (load == "slots") or (check == "state") != (load == "state"):
             raise ValueError(f"the load {load!r} does not go with the check {check!r}")
         self.owner.keep.append(expected)
         if check in ("leaf", "keys", "set"):
@@ -257,6 +261,8 @@ cdef class _Builder:
             native.expected.meta = (<GlobalState?>expected).native()
         elif check == "alias":
             self.set_alias(native, key, expected)
+        elif check == "unique":
+            self.set_alias(native, key, range(len(key)))
         else:
             if check == "type" and not isinstance(expected, type):
                 raise TypeError("a class is expected")

@@ -48,6 +48,11 @@ def element(sequence, i):
     return kind.__getitem__(sequence, i) if -len(sequence) <= i < len(sequence) else ABSENT
 
 
+def deque_element(queue, i):
+    _need(type(queue) is collections.deque)
+    return queue[i] if -len(queue) <= i < len(queue) else ABSENT
+
+
 def key_at(mapping, i):
     _need(isinstance(mapping, dict))
     keys = keys_of(mapping)
@@ -173,8 +178,12 @@ def unique(*values):
     return len({id(value) for value in values}) == len(values)
 
 
+def unique(*objects):
+    return len(set(map(id, objects))) == len(objects)
+
+
 HELPERS = {function.__name__: function for function in (
-    own, item, element, key_at, cell, closure, member, instance_dict, type_lookup, type_own,
+    own, item, element, deque_element, key_at, cell, closure, member, instance_dict, type_lookup, type_own,
     type_mro, equal, has_keys, has_content, len_of, truth_of, distinct, storages, unique)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()

@@ -122,11 +122,11 @@ static bool match_keys(const Leaf &leaf, PyObject *value) {
     return true;
 }
 
-/* Do the tensors share storage in the recorded pattern? Groups are numbered in order
+/* Do the tensors share storage (are the objects the same) in the recorded pattern? Groups are numbered in order
    of appearance, so the first member of group g has every lower group before it: it is enough
    that members equal their group's first and firsts differ from each other. A tensor
    without storage shares with nobody but the same tensor. */
-static bool match_alias(const Alias &alias, PyObject *const *frame) {
+static bool match_alias(const Alias &alias, PyObject *const *frame, bool by_storage) {
     static thread_local std::vector<const void *> firsts;
     static thread_local std::vector<const void *> table;
     size_t n = alias.slots.size(), capacity = 16;
@@ -137,7 +137,10 @@ static bool match_alias(const Alias &alias, PyObject *const *frame) {
     table.assign(capacity, nullptr);
     for (size_t i = 0; i < n; i++) {
         PyObject *value = frame[alias.slots[i]];
-        const void *storage = value == nullptr ? nullptr : torch_checks.storage(value);
+        const void *storage = nullptr;
+        if (by_storage && value != nullptr) {
+            storage = torch_checks.storage(value);
+        }
         if (storage == nullptr) {
             storage = value;
         }
@@ -170,7 +173,9 @@ static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *fra
     case Check_truth:
         return c_truth(value) == instr.expected.number;
     case Check_alias:
-        return match_alias(*instr.expected.alias, frame);
+        return match_alias(*instr.expected.alias, frame, true);
+    case Check_unique:
+        return match_alias(*instr.expected.alias, frame, false);
     case Check_state:
         return torch_checks.state(instr.expected.meta);
     }
@@ -284,6 +289,18 @@ static Found load_member(const Instr &instr, PyObject *src, PyObject **out, Run 
                 out, run);
 }
 
+static Found load_deque(const Instr &instr, PyObject *src, PyObject **out, Run &run) {
+    if ((PyObject *)Py_TYPE(src) != instr.key) {
+        return Miss;
+    }
+    PyObject *value = PySequence_GetItem(src, instr.number);
+    if (value == nullptr && PyErr_ExceptionMatches(PyExc_IndexError)) {
+        PyErr_Clear();
+        return Nothing;
+    }
+    return keep(value, out, run);
+}
+
 static Found load_instance_dict(PyObject *src, PyObject **out, Run &run) {
     if (PyType_Check(src)) {
         return Miss;    // a class's dict is read by type_own
@@ -374,6 +391,8 @@ static inline Found load(Instr &instr, PyObject **out, Run &run) {
         return instr.load == Load_slot ? Nothing : Miss;
     }
     switch (instr.load) {
+    case Load_deque:
+        return load_deque(instr, src, out, run);
     case Load_call:
         return keep(PyObject_CallNoArgs(instr.key), out, run);
     case Load_state:

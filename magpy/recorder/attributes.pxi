@@ -25,11 +25,23 @@ SAFE_FIELDS = {types.FunctionType, types.MethodType, types.CellType, type, slice
 cdef object look_up_type(Recorder r, cls, str name):
     cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>name)
     cdef object value = ABSENT if found == NULL else <object>found
-    if not magpy_is_immutable_type(cls) and not provenance.is_created(<PyObject *>cls):
+    if provenance.is_created(<PyObject *>cls):
+        look_up_in_bases(r, cls, name)
+    elif not magpy_is_immutable_type(cls):
         if isinstance(value, torch.Tensor):
             r.stop("object-read", f"{cls.__qualname__}.{name}: a tensor in a class")
         r.edge(None, "type_lookup", (cls, name), value, f"{cls.__qualname__}.{name}")
     return value
+
+
+cdef look_up_in_bases(Recorder r, cls, str name):
+    """The lookup on a class that the call made: its outside bases are read in turn."""
+    for base in cls.__mro__:
+        value = base.__dict__.get(name, ABSENT)
+        if not magpy_is_immutable_type(base) and not provenance.is_created(<PyObject *>base):
+            r.edge(None, "type_own", (base, name), value, f"{base.__qualname__}.{name}")
+        if value is not ABSENT:
+            return
 
 
 cdef know_callable_of(Recorder r, descriptor):
@@ -86,7 +98,7 @@ cdef read_attribute(Recorder r, obj, str name):
         if value is not ABSENT:
             return
     if descriptor is not ABSENT:
-        read_class_value(r, descriptor)
+        read_class_value(r, descriptor, obj)
         return
     look_up_type(r, cls, "__getattr__")
 
@@ -129,8 +141,20 @@ cdef read_data_descriptor(Recorder r, obj, node, descriptor, str name):
         elif getter is not None:
             dispatch_call(r, getter, (obj,), None)
     else:
-        look_up_type(r, kind, "__get__")
         look_up_type(r, kind, "__set__")
+        look_up_type(r, kind, "__delete__")
+        read_by_descriptor(r, descriptor, obj)
+
+
+cdef read_by_descriptor(Recorder r, descriptor, obj):
+    """Any other descriptor: Python code, or C code that has a rule."""
+    getter = look_up_type(r, type(descriptor), "__get__")
+    if getter is ABSENT or PyFunction_Check(getter):
+        return
+    rule = RULES.get(getter)
+    if rule is None:
+        r.stop("object-read", f"a descriptor of type {type(descriptor).__name__}")
+    rule(r, getter, (descriptor, obj, type(obj)), {})
 
 
 cdef read_field(Recorder r, obj, node, descriptor, str name):
@@ -157,13 +181,13 @@ cdef object field_value(obj, descriptor):
         return ABSENT
 
 
-cdef read_class_value(Recorder r, value):
-    """A value found in a class that is not a data descriptor: bind it."""
+cdef read_class_value(Recorder r, value, obj=None):
+    """A value found in a class that is not a data descriptor: bind it to *obj*."""
     cdef type kind = type(value)
     if kind is FUNCTION or kind in IDENTITIES:
         know_callable_of(r, value)
     elif magpy_has_descr_get(value):
-        look_up_type(r, kind, "__get__")
+        read_by_descriptor(r, value, obj)
 
 
 cdef read_class_attribute(Recorder r, cls, str name):
@@ -233,14 +257,19 @@ cdef read_module_attribute(Recorder r, module, str name):
         r.edge(node, "dict", "__getattr__", value, f"{node.path}.__getattr__")
 
 
+cdef read_mro(Recorder r, cls):
+    cdef object mark = (-1, "type_mro", cls)
+    if mark in r.seen or magpy_is_immutable_type(cls) or provenance.is_created(<PyObject *>cls):
+        return
+    r.seen[mark] = True
+    r.edges.append(Edge(("type_mro", cls), None, ("is", cls.__mro__), None,
+                        f"{cls.__qualname__}.__mro__"))
+
+
 cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
     """super(cls, self).name: the MRO of *start*, from behind *cls* on."""
     cdef tuple mro = start.__mro__
-    cdef object mark = (-1, "type_mro", start)
-    if mark not in r.seen and not provenance.is_created(<PyObject *>start):
-        r.seen[mark] = True
-        r.edges.append(Edge(("type_mro", start), None, ("is", mro), None,
-                            f"{start.__qualname__}.__mro__"))
+    read_mro(r, start)
     position = mro.index(cls) + 1 if cls in mro else len(mro)
     for base in mro[position:]:
         value = base.__dict__.get(name, ABSENT)
@@ -250,7 +279,7 @@ cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
             if magpy_has_descr_set(value):
                 read_data_descriptor(r, self_object, r.nodes.get(id(self_object)), value, name)
             else:
-                read_class_value(r, value)
+                read_class_value(r, value, self_object)
             return
 
 
@@ -314,7 +343,7 @@ cdef write_on(Recorder r, node, obj, setter, str name, value):
         r.effect(setter, (obj, name))
     else:
         r.effect(setter, (obj, name, value))
-    node.written = True
+    r.note_write(node)
     r.written_key(node, "attr", name)
 
 

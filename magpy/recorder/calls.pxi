@@ -10,6 +10,8 @@ cdef object KWDEFAULTS_FIELD = types.FunctionType.__dict__["__kwdefaults__"]
 cdef object GLOBALS_FIELD = types.FunctionType.__dict__["__globals__"]
 cdef object SELF_FIELD = types.MethodType.__dict__["__self__"]
 cdef object FUNC_FIELD = types.MethodType.__dict__["__func__"]
+cdef object BUILTIN_SELF_FIELD = types.BuiltinFunctionType.__dict__["__self__"]
+cdef object BUILTIN_NAME_FIELD = types.BuiltinFunctionType.__dict__["__name__"]
 cdef object METHOD_WRAPPER = types.MethodWrapperType
 cdef object DESCRIPTORS = frozenset((types.MethodDescriptorType, types.WrapperDescriptorType,
                                      types.ClassMethodDescriptorType))
@@ -29,7 +31,7 @@ cdef dispatch_call(Recorder r, func, tuple args, kwargs):
     elif cls is METHOD_WRAPPER:
         owner = func.__self__
         r.know(owner)
-        call_descriptor(r, type(owner), func.__name__, (owner,) + args, kwargs)
+        apply_rule(r, func.__objclass__.__dict__[func.__name__], (owner,) + args, kwargs)
     elif PyType_Check(func):
         call_class(r, func, args, kwargs)
     else:
@@ -37,9 +39,13 @@ cdef dispatch_call(Recorder r, func, tuple args, kwargs):
 
 
 cdef call_function(Recorder r, func, tuple args, kwargs):
-    """A Python function. Most have no rule; those that have are leaves and such."""
-    if hasattr(func, "_magpy_disable"):
+    """A Python function. Most have no rule; those that have are leaves and such. Its
+    code and defaults are read here, and not when its frame starts: a call whose
+    arguments do not fit starts none."""
+    if "_magpy_disable" in func.__dict__:
         r.stop("disabled", func.__qualname__)
+    if func not in RULES:
+        enter_function(r, func)
     rule = RULES.get(func)
     if rule is not None:
         rule(r, func, args, kwargs or {})
@@ -74,16 +80,23 @@ cdef call_builtin(Recorder r, func, tuple args, kwargs):
         call_class_builtin(r, func, owner, name, args, kwargs)
         return
     if is_bound(func):
-        if not provenance.is_created(<PyObject *>func):
-            r.know(func)
+        node = r.know(func)
+        if node is not None:
+            r.edge(node, "member", BUILTIN_NAME_FIELD, name, node.path + ".__name__")
+            r.edge(node, "member", BUILTIN_SELF_FIELD, owner, node.path + ".__self__")
         r.know(owner)
-        call_descriptor(r, type(owner), name, (owner,) + args, kwargs)
+        apply_rule(r, unbound(r, func, owner, name), (owner,) + args, kwargs)
         return
     unknown_callable(r, func)
 
 
 cdef call_class_builtin(Recorder r, func, owner, str name, tuple args, kwargs):
-    """A classmethod or __new__ of a C type, bound to a type (dict.fromkeys)."""
+    """A classmethod or __new__ of a C type (dict.fromkeys), or a method of its
+    metaclass (type.__instancecheck__), bound to a type."""
+    found = unbound(r, func, owner, name)
+    if found is not func:
+        apply_rule(r, found, (owner,) + args, kwargs)
+        return
     for base in owner.__mro__:
         found = base.__dict__.get(name)
         if found is not None:
@@ -97,12 +110,14 @@ cdef call_class_builtin(Recorder r, func, owner, str name, tuple args, kwargs):
     unknown_callable(r, func)
 
 
-cdef call_descriptor(Recorder r, cls, str name, tuple args, kwargs):
-    """Method *name* of a C type, as found on the type of its receiver."""
-    cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>name)
-    if found == NULL:
-        r.stop("unknown-callable", f"{cls.__qualname__}.{name}")
-    apply_rule(r, <object>found, args, kwargs)
+cdef unbound(Recorder r, func, owner, str name):
+    """The method descriptor that a bound C method was made from. Not simply the first
+    of its name in the MRO: that may be an override which called super()."""
+    for base in type(owner).__mro__:
+        found = base.__dict__.get(name)
+        if found is not None and magpy_is_method_of(func, found):
+            return found
+    return func
 
 
 cdef apply_rule(Recorder r, func, tuple args, kwargs):
@@ -111,6 +126,8 @@ cdef apply_rule(Recorder r, func, tuple args, kwargs):
         rule(r, func, args, kwargs or {})
     elif func in TORCH_OPERATORS:
         torch_operator(r, func, args, kwargs)
+    elif func is TYPE_CALL:
+        make_instance(r, args[0], args[1:], kwargs)     # super().__call__ of a metaclass
     else:
         unknown_callable(r, func)
 
@@ -143,12 +160,21 @@ cdef call_class(Recorder r, cls, tuple args, kwargs):
         return
     if caller is not TYPE_CALL:
         unknown_callable(r, caller)
+    make_instance(r, cls, args, kwargs)
+
+
+cdef make_instance(Recorder r, cls, tuple args, kwargs):
+    """What type.__call__ does: __new__, then __init__."""
     maker = look_up_type(r, cls, "__new__")
     setup = look_up_type(r, cls, "__init__")
     if isinstance(maker, staticmethod):
         know_constant(r, maker.__func__)
         maker = maker.__func__
     python_setup = PyFunction_Check(setup)
+    if python_setup:
+        enter_function(r, setup)
+    if PyFunction_Check(maker):
+        enter_function(r, maker)
     if not PyFunction_Check(maker):
         call_maker(r, cls, maker, args, kwargs, python_setup)
     if not python_setup and not PyFunction_Check(maker):
@@ -211,6 +237,21 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         if isinstance(method, (staticmethod, classmethod)):
             dispatch_call(r, method.__func__, args[1:], None)
     return True
+
+
+cdef bint found_by_slot(Recorder r, func, first) except -1:
+    """C code reaches a special method through the type of its first argument. Where no
+    rule told of it, the frame that starts does: its lookup is an edge from then on."""
+    name = func.__name__
+    if not (name.startswith("__") and name.endswith("__")):
+        return False
+    for cls in (type(first), first) if PyType_Check(first) else (type(first),):
+        value = look_up_type(r, cls, name)
+        if value is not ABSENT:
+            read_class_value(r, value)
+        if id(func) in r.nodes:
+            return True
+    return False
 
 
 cdef enter_function(Recorder r, func):

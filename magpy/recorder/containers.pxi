@@ -4,7 +4,7 @@
 cdef object list_getitem = list.__getitem__
 cdef object dict_get = dict.get
 cdef object dict_keys = dict.keys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 cdef object ordered_keys = OrderedDict.keys
 
 
@@ -16,11 +16,17 @@ cdef object snapshot(obj):
     """A shallow copy of a container's content."""
     if PyList_Check(obj):
         return list(list.__iter__(obj))
+    if type(obj) is deque:
+        return list(obj)
     if PyDict_Check(obj):
         return {key: dict_get(obj, key) for key in base_keys(obj)}
     if PyAnySet_Check(obj):
-        return set(set.__iter__(obj) if isinstance(obj, set) else frozenset.__iter__(obj))
+        return tuple(items_of_set(obj))     # in its order, which a copy need not have
     return None
+
+
+cdef items_of_set(obj):
+    return set.__iter__(obj) if isinstance(obj, set) else frozenset.__iter__(obj)
 
 
 cdef object content_of(node):
@@ -46,11 +52,14 @@ cdef check_edge(Recorder r, node, str kind, expected):
         r.edges.append(Edge(("slot", None), node, (kind, expected), None, node.path))
 
 
+cdef object SIZED = frozenset(("list", "dict", "tuple", "set", "deque"))
+
+
 cdef read_length(Recorder r, obj):
     node = r.know(obj)
     if node is None:
         return
-    if node.kind in ("list", "dict", "tuple", "set"):
+    if node.kind in SIZED:
         check_edge(r, node, "len", base_length(content_of(node)))
     else:
         r.stop("object-read", f"length of {type(obj).__name__}")
@@ -63,6 +72,8 @@ cdef Py_ssize_t base_length(obj) except -1:
         return dict.__len__(obj)
     if PyTuple_Check(obj):
         return tuple.__len__(obj)
+    if type(obj) is deque:
+        return len(obj)
     return set.__len__(obj) if isinstance(obj, set) else frozenset.__len__(obj)
 
 
@@ -70,7 +81,7 @@ cdef read_truth(Recorder r, obj):
     node = r.know(obj)
     if node is None:
         return
-    if node.kind in ("list", "dict", "tuple", "set"):
+    if node.kind in SIZED:
         check_edge(r, node, "truth", base_length(content_of(node)) > 0)
     else:
         r.stop("object-read", f"truth of {type(obj).__name__}")
@@ -81,24 +92,32 @@ cdef read_content(Recorder r, obj):
     if node is None or node.done == "content":
         return
     content = content_of(node)
-    if node.kind == "list" or node.kind == "tuple":
+    if node.kind in ("list", "tuple", "deque"):
         check_edge(r, node, "len", base_length(content))
         read_items(r, node, content)
     elif node.kind == "dict":
         read_entries(r, node, content)
     elif node.kind == "set":
-        if not all([is_leaf(item) or is_identity_leaf(item) for item in content]):
+        items = tuple(content if PyTuple_Check(content) else items_of_set(content))
+        if not all([is_leaf(item) or is_identity_leaf(item) for item in items]):
             r.stop("dict-key", f"{node.path}: a set of objects")
-        check_edge(r, node, "set", frozenset(content))
+        check_edge(r, node, "set", items)
     else:
         r.stop("object-read", f"content of {type(obj).__name__}")
     node.done = "content"
 
 
+cdef object base_items(sequence):
+    """The items of a list, tuple or deque, by the base type's own iteration."""
+    if PyList_Check(sequence):
+        return list.__iter__(sequence)
+    return tuple.__iter__(sequence) if PyTuple_Check(sequence) else iter(sequence)
+
+
 cdef read_items(Recorder r, node, content):
     cdef Py_ssize_t i = 0
     cdef str op = node.kind
-    for item in (list.__iter__(content) if op == "list" else tuple.__iter__(content)):
+    for item in base_items(content):
         r.edge(node, op, i, item, f"{node.path}[{i}]")
         i += 1
 
@@ -119,10 +138,10 @@ cdef read_deep(Recorder r, obj, int depth):
     if depth > 200:
         r.stop("object-read", "containers nested too deeply, or in a cycle")
     cdef object node = r.know(obj)
-    if PyList_Check(obj) or PyTuple_Check(obj):
+    if PyList_Check(obj) or PyTuple_Check(obj) or type(obj) is deque:
         if node is not None:
             read_content(r, obj)
-        for item in (list.__iter__(obj) if PyList_Check(obj) else tuple.__iter__(obj)):
+        for item in list(base_items(obj)):
             read_deep(r, item, depth + 1)
     elif PyDict_Check(obj):
         if node is not None:
@@ -169,5 +188,8 @@ cdef read_index(Recorder r, sequence, index):
         i += size
         if i < 0 or i >= size:
             return
-    value = tuple.__getitem__(sequence, i) if PyTuple_Check(sequence) else list_getitem(sequence, i)
+    if PyTuple_Check(sequence):
+        value = tuple.__getitem__(sequence, i)
+    else:
+        value = list_getitem(sequence, i) if PyList_Check(sequence) else sequence[i]
     r.edge(node, node.kind, int(i), value, f"{node.path}[{i}]")

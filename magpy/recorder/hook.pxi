@@ -14,6 +14,8 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
                 r.leaf_frame = NULL
             return 0
         r.leaf_frame = NULL
+    if r.watches:
+        end_watches(r, <size_t>e.frame)
     if e.event != PyExecState_INSTRUCTION:
         if e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
             handler = check_generator
@@ -42,3 +44,9 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
 cdef bint leaves_frame(int opcode) noexcept:
     return (opcode == RETURN_VALUE or opcode == RETURN_CONST or opcode == YIELD_VALUE
             or opcode == RETURN_GENERATOR)
+
+
+cdef end_watches(Recorder r, size_t frame):
+    """An event in *frame*: the instruction that set its watches is over."""
+    while r.watches and r.watches[-1].frame == frame:
+        r.watches.pop()

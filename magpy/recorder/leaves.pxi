@@ -39,6 +39,11 @@ cdef extern from *:
         PyTypeObject *type = (PyTypeObject *)t;
         return type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
     }
+    /* Is this bound C method made from this method descriptor? */
+    static inline int magpy_is_method_of(PyObject *bound, PyObject *descr) {
+        return Py_IS_TYPE(descr, &PyMethodDescr_Type) && PyCFunction_Check(bound)
+            && ((PyCFunctionObject *)bound)->m_ml == ((PyMethodDescrObject *)descr)->d_method;
+    }
     /* A slot wrapper around the generic attribute functions, whichever type has it. */
     static inline int magpy_is_generic(PyObject *wrapper) {
         if (!Py_IS_TYPE(wrapper, &PyWrapperDescr_Type)) {
@@ -63,6 +68,7 @@ cdef extern from *:
     bint magpy_has_descr_set(object d)
     bint magpy_has_descr_get(object d)
     bint magpy_has_instance_dict(object t)
+    bint magpy_is_method_of(object bound, object descr)
     bint magpy_is_generic(object wrapper)
     PyObject *magpy_cell_content(PyObject *cell)
     PyObject *magpy_code_name(PyCodeObject *code, int i)
@@ -139,6 +145,8 @@ cdef str kind_of(obj):
         return "method"
     if PyCell_Check(obj):
         return "cell"
+    if type(obj) is deque:
+        return "deque"
     return "object"
 
 

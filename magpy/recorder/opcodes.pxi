@@ -22,17 +22,16 @@ HARMLESS = frozenset("""
     CACHE NOP RESERVED POP_TOP PUSH_NULL END_FOR END_SEND COPY SWAP LOAD_CONST LOAD_FAST LOAD_FAST_CHECK
     LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST
     DELETE_FAST POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
-    JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT RETURN_VALUE RETURN_CONST YIELD_VALUE
+    JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT
     RETURN_GENERATOR MAKE_CELL COPY_FREE_VARS PUSH_EXC_INFO POP_EXCEPT RERAISE RAISE_VARARGS
     LOAD_ASSERTION_ERROR BUILD_LIST BUILD_TUPLE BUILD_SLICE BUILD_STRING BUILD_CONST_KEY_MAP
     MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE LIST_APPEND EXTENDED_ARG INTERPRETER_EXIT EXIT_INIT_CHECK
     UNARY_NOT SETUP_ANNOTATIONS LOAD_LOCALS ENTER_EXECUTOR INSTRUMENTED_LINE
-    MATCH_MAPPING MATCH_SEQUENCE CHECK_EXC_MATCH
+    MATCH_MAPPING MATCH_SEQUENCE CHECK_EXC_MATCH CHECK_EG_MATCH
     """.split())
 # Instructions of asynchronous code: an event loop decides what happens in between.
 STOPS = {name: "async" for name in """
     GET_AWAITABLE GET_AITER GET_ANEXT END_ASYNC_FOR BEFORE_ASYNC_WITH CLEANUP_THROW""".split()}
-STOPS.update({"CHECK_EG_MATCH": "unsupported-opcode"})
 RULES_OF_OPCODES = {}       # name -> handler's name, filled by `on`
 
 cdef list NAMES_ = [None] * 256
@@ -70,12 +69,17 @@ cdef int resume(Recorder r, const PyExecState_EventInfo *e) except -1:
     if e.oparg & 3:
         return 0
     cdef PyObject *func = PyExecState_FrameFunction(e.frame)
+    cdef PyObject *first
     if func != NULL:
         if (<object>func).__code__ in LEAF_CODE:
             r.leaf_frame = e.frame
             r.leaf_until_exit = True
-        else:
-            enter_function(r, <object>func)
+            return 0
+        first = PyExecState_FrameLocals(e.frame)[0]
+        if first != NULL and PyExecState_FrameCode(e.frame).co_nlocalsplus \
+                and <size_t>func not in r.nodes and not provenance.is_created(func):
+            found_by_slot(r, <object>func, <object>first)
+        enter_function(r, <object>func)
     return 0
 
 
@@ -479,11 +483,38 @@ cdef int get_iter(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 
 cdef int advance(Recorder r, const PyExecState_EventInfo *e) except -1:
-    iterator = top(e, 1)
+    advance_iterator(r, top(e, 1))
+    return 0
+
+
+# C iterators that call back or pull from others when they are advanced.
+cdef object ACTIVE_ITERATORS = frozenset((map, filter, zip, enumerate, reversed,
+                                          type(iter(int, 0))))
+
+
+cdef advance_iterator(Recorder r, iterator):
     if not provenance.is_created(<PyObject *>iterator):
         advance_external(r, iterator)
-    elif magpy_is_heap_type(type(iterator)):
+    elif magpy_is_heap_type(type(iterator)) or type(iterator) in ACTIVE_ITERATORS:
         apply_special(r, "__next__", (iterator,))
+
+
+cdef int show_value(Recorder r, const PyExecState_EventInfo *e) except -1:
+    """A frame gives a value to its caller: is C code going to look at it?"""
+    if not r.watches:
+        return 0
+    cdef PyObject *source = PyExecState_FrameGenerator(e.frame)
+    if source == NULL:
+        source = PyExecState_FrameFunction(e.frame)
+    elif e.opcode != YIELD_VALUE:
+        return 0        # what a generator returns goes into StopIteration
+    for watch in list(r.watches):
+        if <PyObject *>watch.source == source:
+            if e.opcode == RETURN_CONST:
+                value = <object>magpy_code_const(PyExecState_FrameCode(e.frame), e.oparg)
+            else:
+                value = top(e, 1)
+            watch.on_item(value)
     return 0
 
 
@@ -496,9 +527,7 @@ cdef advance_external(Recorder r, iterator):
 
 
 cdef int send(Recorder r, const PyExecState_EventInfo *e) except -1:
-    receiver = top(e, 2)
-    if not provenance.is_created(<PyObject *>receiver):
-        advance_external(r, receiver)
+    advance_iterator(r, top(e, 2))
     return 0
 
 
@@ -547,7 +576,8 @@ cdef int call_at(Recorder r, const PyExecState_EventInfo *e, int count, tuple na
     cdef PyObject *self_or_null = e.stack_pointer[-depth - 1]
     if type(func) is FUNCTION:
         if func not in RULES and func.__code__ not in LEAF_CODE and not func.__dict__:
-            return 0        # its frame will tell
+            enter_function(r, func)
+            return 0        # the rest its frame will tell
     cdef tuple args = stack_items(e, depth, count)
     kwargs = None
     if names is not None:
@@ -725,6 +755,9 @@ cdef install():
     on("SET_ADD", hash_one)
     on("BUILD_MAP", build_map)
     on("BUILD_SET", build_set)
+    on("YIELD_VALUE", show_value)
+    on("RETURN_VALUE", show_value)
+    on("RETURN_CONST", show_value)
     on("GET_ITER", get_iter)
     on("GET_YIELD_FROM_ITER", get_iter)
     on("FOR_ITER", advance)

@@ -28,4 +28,4 @@ def user_place(frame):
     frame = frame if frame is not None else first
     if frame is None:
         return "<unknown>", 0, "<unknown>"
-    return frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname
+    return frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name

@@ -46,6 +46,17 @@ include "opcodes.pxi"
 GLOBAL_NAMESPACE_OPS = frozenset(("type_lookup", "type_own"))
 
 
+class Watch:
+    """Values of *source* that C code looks at during one instruction of *frame*."""
+
+    __slots__ = ("frame", "source", "on_item")
+
+    def __init__(self, frame, source, on_item):
+        self.frame = frame
+        self.source = source
+        self.on_item = on_item
+
+
 cdef class Recorder:
     """The state of the recording that runs on this thread."""
 
@@ -57,6 +68,7 @@ cdef class Recorder:
     cdef list tensors                 # nodes of kind "tensor"
     cdef list keep                    # keeps external objects alive, so ids stay valid
     cdef list identity_observed
+    cdef set identity_marks
     cdef public int paused
     cdef public object stop_reason    # Stop or None
     cdef public object internal_error
@@ -68,7 +80,7 @@ cdef class Recorder:
     cdef int increment_offset
     cdef public long events
     cdef bint hooked
-    cdef dict namespaces              # id(globals dict) -> Node
+    cdef list watches                 # values that C code will look at: see watch_values
 
     def __init__(self, recording):
         self.recording = recording
@@ -79,7 +91,8 @@ cdef class Recorder:
         self.tensors = []
         self.keep = []
         self.identity_observed = []
-        self.namespaces = {}
+        self.identity_marks = set()
+        self.watches = []
         self.leaf_frame = NULL
         self.increment_frame = NULL
         provenance.forget()
@@ -217,12 +230,13 @@ cdef class Recorder:
             return node
         if provenance.is_created(<PyObject *>value):
             self.stop("hidden-write", f"{text} was set during the call by code no rule covers")
-        if is_identity_leaf(value) or self.found_in_namespace(parent, op, value):
+        if is_identity_leaf(value):
             self.edges.append(Edge(load, parent, ("is", value), None, text))
             self.keep.append(value)
-            if isinstance(value, types.FunctionType):
-                return self.const_node(value, text)
             return None
+        if self.found_in_namespace(parent, op, value):
+            self.edges.append(Edge(load, parent, ("is", value), None, text))
+            return self.new_node(value, kind_of(value), text, True)
         return self.add_node(load, parent, value, text)
 
     cdef bint found_in_namespace(self, parent, str op, value):
@@ -300,10 +314,21 @@ cdef class Recorder:
         """*func* is about to be called by C code."""
         dispatch_call(self, func, args, kwargs)
 
+    cpdef read_mro(self, cls):
+        """The MRO of a class, as isinstance and super read it."""
+        read_mro(self, cls)
+
+    cpdef watch_values(self, source, on_item):
+        """Until the current instruction is over, call *on_item* with each value that
+        *source* yields (a generator) or returns (a Python function): C code is
+        going to look at it."""
+        self.watches.append(Watch(<size_t>self.current_frame, source, on_item))
+
     cpdef observe_identity(self, obj):
         """*obj*'s identity matters: keep it distinct from others of its type."""
         node = self.know(obj)
-        if node is not None and not node.const and node not in self.identity_observed:
+        if node is not None and not node.const and node.index not in self.identity_marks:
+            self.identity_marks.add(node.index)
             self.identity_observed.append(node)
 
     cpdef compare_identity(self, a, b):

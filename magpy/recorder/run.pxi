@@ -108,22 +108,26 @@ cdef complete_recording(Recorder r):
     if not recording.state.matches():
         r.note_stop("global-state-changed", recording.state.why())
         return
-    distinct = [node for node in recording.nodes if node.written]
-    distinct += [node for node in r.identity_observed if not node.written]
-    for i, node in enumerate(distinct):
-        others = [n for n in recording.nodes if n.type is node.type and n is not node] \
-            if node.written else [n for n in distinct[:i] if n.type is node.type]
-        for other in others:
-            if node.const and other.const:
-                continue
-            mark = frozenset((node.index, other.index))
-            if mark in r.seen:
-                continue
-            r.seen[mark] = True
-            first, second = (node, other) if not node.const else (other, node)
-            r.edges.append(Edge(("slot", None), first, ("distinct", second), None, first.path))
+    add_distinct(r)
     mutated = [node for node in r.tensors if version(node.obj) != node.snapshot]
     if mutated and len(r.tensors) > 1:
         groups = distinct_storages([node.obj for node in r.tensors])
         r.edges.append(Edge(("slots", tuple(r.tensors)), None, ("alias", groups), None,
                             "storage of " + ", ".join([n.path for n in mutated])))
+
+
+cdef add_distinct(Recorder r):
+    """An object that was written, or whose identity was looked at, must not be another
+    one of its type at replay: one check for each type that has such an object."""
+    cdef dict groups = {}
+    written = {node.type for node in r.recording.nodes if node.written}
+    for node in r.recording.nodes:
+        if node.type in written:
+            groups.setdefault(node.type, []).append(node)
+    for node in r.identity_observed:
+        if node.type not in written:
+            groups.setdefault(node.type, []).append(node)
+    for nodes in groups.values():
+        if len(nodes) > 1 and not all([node.const for node in nodes]):
+            r.edges.append(Edge(("slots", tuple(nodes)), None, ("unique", None), None,
+                                "distinct: " + ", ".join([node.path for node in nodes])))

@@ -153,7 +153,7 @@ def unannotated_method(x):
 
 PROGRAMS = [
     branch_on_data, loop_on_data, item, tolist, float_of_a_tensor, int_of_a_tensor, equality_of_tensors, allclose, numpy_array,
-    tensor_in_a_list, assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, print_text, nonzero, boolean_mask,
+    tensor_in_a_list, assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, nonzero, boolean_mask,
     masked_select, unique, random_number, random_choice, random_shuffle, reads_a_file, backward_inside, autograd_grad, manual_seed,
     unannotated, unannotated_type, unannotated_method]
 

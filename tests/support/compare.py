@@ -83,7 +83,7 @@ class Comparison:
             return
         if isinstance(theirs, dict):
             assert _keys(ours) == _keys(theirs), f"{at}: keys {_keys(ours)}, eager has {_keys(theirs)}"
-            for (k, a), (_, b) in zip(dict.items(ours), dict.items(theirs)):
+            for (k, a), (_, b) in zip(_items(ours), _items(theirs)):
                 self.equal(a, b, f"{at}[{k!r}]")
             if isinstance(theirs, collections.defaultdict):
                 assert ours.default_factory is theirs.default_factory, f"{at}: default_factory"
@@ -163,7 +163,7 @@ def _type_name(v):
 
 
 def _keys(d):
-    return [repr(k) if isinstance(k, LEAVES) else _type_name(k) for k in dict.keys(d)]
+    return [repr(k) if isinstance(k, LEAVES) else _type_name(k) for k, _ in _items(d)]
 
 
 def _vars(v):
@@ -181,3 +181,8 @@ def _vars(v):
 def _short(t):
     text = " ".join(repr(t).split())
     return text if len(text) < 200 else text[:197] + "..."
+
+
+def _items(d):
+    """A dict's items in its own order, which for an OrderedDict is not dict's."""
+    return (collections.OrderedDict if isinstance(d, collections.OrderedDict) else dict).items(d)
