@@ -127,6 +127,9 @@ class Flags(enum.Flag):
     B = enum.auto()
 
 
+Flags.A | Flags.B    # enum makes and keeps a combined flag at its first use
+
+
 @program
 def test_enum(x):
     c = Colour("b")

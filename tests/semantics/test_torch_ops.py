@@ -249,12 +249,3 @@ def test_unused_operations(x):
     y = x * 2
     torch.zeros(3).add_(1)
     return y
-
-
-@program
-def test_default_dtype_set_and_restored(x):
-    old = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    y = torch.ones(2)
-    torch.set_default_dtype(old)
-    return x + 1, y
