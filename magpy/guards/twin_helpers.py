@@ -178,10 +178,6 @@ def unique(*values):
     return len({id(value) for value in values}) == len(values)
 
 
-def unique(*objects):
-    return len(set(map(id, objects))) == len(objects)
-
-
 HELPERS = {function.__name__: function for function in (
     own, item, element, deque_element, key_at, cell, closure, member, instance_dict, type_lookup, type_own,
     type_mro, equal, has_keys, has_content, len_of, truth_of, distinct, storages, unique)}

@@ -26,6 +26,7 @@ class Layer:
         self.tags = ["a", 1]
         self.options = {"p": 0.5, "deep": (1, 2)}
         self.weight = torch.zeros(2)
+        self.queue = collections.deque([1])
 
 
 class Box:
@@ -79,11 +80,14 @@ def layer_recording(layer, fn, x):
     b.edge("slot", None, options, "truth", True, "arg[0].options")
     b.edge("dict", "deep", options, "leaf", (1, 2), "arg[0].options['deep']")
     weight = b.edge("attr", "weight", self, "tensor", TensorMeta(layer.weight), "arg[0].weight", layer.weight)
+    queue = b.edge("attr", "queue", self, "type", collections.deque, "arg[0].queue", layer.queue)
+    b.edge("deque", 0, queue, "leaf", 1, "arg[0].queue[0]")
     cell = b.edge("closure", 0, root, "type", types.CellType, "fn's cell 0", fn.__closure__[0])
     b.edge("cell", None, cell, "leaf", 7, "value")
     b.edge("call", torch.is_anomaly_enabled, None, "leaf", False, "torch.is_anomaly_enabled()")
     b.edge("instance_dict", None, self, "none", None, "arg[0].__dict__")
     b.edge("slot", None, tags, "distinct", options, "arg[0].tags")
+    b.edge("slots", (tensor, tags, options), None, "unique", None, "arg[1], arg[0].tags, arg[0].options")
     b.edge("slots", (tensor, weight), None, "alias", distinct_storages((x, layer.weight)), "storage of arg[1]")
     return b, (tensor, weight, root)
 
@@ -114,6 +118,8 @@ CHANGES = {
     "weight shares": lambda layer, x, box: setattr(layer, "weight", x[:2]),
     "weight is none": lambda layer, x, box: setattr(layer, "weight", None),
     "grad": lambda layer, x, box: x.requires_grad_(),
+    "queue changes": lambda layer, x, box: layer.queue.appendleft(2),
+    "queue is empty": lambda layer, x, box: layer.queue.clear(),
     "box filled": lambda layer, x, box: setattr(box, "item", 1),
     "another class": lambda layer, x, box: setattr(layer, "__class__", type("Other", (Layer,), {})),
 }
@@ -180,6 +186,15 @@ def test_what_hangs_on_a_constant():
     assert both(lowered, None, (), {}) is None
     module.x, module.y = [1], None
     assert both(lowered, None, (), {}) is None
+
+
+def test_unique():
+    b = Build(state=False)
+    nodes = tuple(b.edge("arg", i, None, "type", list, f"arg[{i}]", []) for i in range(3))
+    b.edge("slots", nodes, None, "unique", None, "arg[0], arg[1], arg[2]")
+    lowered, one = b.lower(), []
+    assert both(lowered, None, ([], [], []), {}) == []
+    assert both(lowered, None, (one, [], one), {}) is None
 
 
 def test_the_text():

@@ -69,6 +69,14 @@ def test_state_and_identity():
     assert miss(pair, (X, 1)) == "arg[1]: is another object than before"
 
 
+def test_patterns():
+    loads = [Instr("arg", -1, i, "none", None, i, f"arg[{i}]") for i in range(2)]
+    unique = Instr("slots", -1, (0, 1), "unique", None, -1, "arg[0], arg[1]")
+    assert miss([*loads, unique], (X, X)) == "arg[0], arg[1]: two of them are the same object now"
+    alias = Instr("slots", -1, (0, 1), "alias", (0, 1), -1, "storage of arg[0]")
+    assert miss([*loads, alias], (X, X[1:])) == "storage of arg[0]: tensors share storage in another pattern"
+
+
 def test_when_it_holds_again():
     program = GuardProgram([Instr("arg", -1, 0, "type", list, -1, "arg[0]")], 1, (), 0, ())
     assert program.describe(0, None, ([],), None) == "arg[0]: is list again"

@@ -140,6 +140,15 @@ def test_sequences(make):
         assert make.load(op, 0, "absent").run(None, (bad,), None) is None
 
 
+def test_deque(make):
+    queue = collections.deque([1, 2])
+    assert make.load("deque", 1).run(None, (queue,), None) == [2]
+    assert make.load("deque", -2).run(None, (queue,), None) == [1]
+    assert make.load("deque", 2, "absent").run(None, (queue,), None) == [ABSENT]
+    queue = type("Queue", (collections.deque,), {})(queue)
+    assert make.load("deque", 1).run(None, (queue,), None) is None
+
+
 def test_closures_and_cells(make):
     def outer():
         value = 7
@@ -348,6 +357,18 @@ def test_aliases(make):
     many = tuple(torch.zeros(1) for _ in range(500))
     assert program(tuple(range(500))).run(None, many, None) == []
     assert program(tuple(range(500))).run(None, many[:-1] + (many[250],), None) is None
+
+
+def test_unique(make):
+    def program(n):
+        loads = [("arg", -1, i, "none", None, i) for i in range(n)]
+        return make.program(*loads, ("slots", -1, tuple(range(n)), "unique", None, -1), nargs=n, nslots=n)
+
+    x = torch.zeros(4)
+    different = [[] for _ in range(50)] + [x, x[1:]]
+    assert program(52).run(None, tuple(different), None) == []
+    assert program(53).run(None, (*different, different[7]), None) is None
+    assert program(0).run(None, (), None) == []
 
 
 # --- building ---
