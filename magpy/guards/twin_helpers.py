@@ -179,8 +179,9 @@ def unique(*values):
 
 
 HELPERS = {function.__name__: function for function in (
-    own, item, element, deque_element, key_at, cell, closure, member, instance_dict, type_lookup, type_own,
-    type_mro, equal, has_keys, has_content, len_of, truth_of, distinct, storages, unique)}
+    own, item, element, deque_element, key_at, cell, closure, member, instance_dict,
+    type_lookup, type_own, type_mro, equal, has_keys, has_content, len_of, truth_of,
+    distinct, storages, unique)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

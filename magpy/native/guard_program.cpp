@@ -123,9 +123,10 @@ static bool match_keys(const Leaf &leaf, PyObject *value) {
 }
 
 /* Do the tensors share storage (or, not by_storage: are the objects the same) in the
-   recorded pattern? Groups are numbered in order of appearance, so the first member of group g has every lower group before it: it is enough
-   that members equal their group's first and firsts differ from each other. A tensor
-   without storage shares with nobody but the same tensor. */
+   recorded pattern? Groups are numbered in order of appearance, so the first member of
+   group g has every lower group before it: it is enough that members equal their group's
+   first and firsts differ from each other. A tensor without storage shares with nobody
+   but the same tensor. */
 static bool match_alias(const Alias &alias, PyObject *const *frame, bool by_storage) {
     static thread_local std::vector<const void *> firsts;
     static thread_local std::vector<const void *> table;
