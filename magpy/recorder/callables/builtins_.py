@@ -212,7 +212,7 @@ def class_statement(r, func, args, kwargs):
             found = r.type_lookup(meta, name)
             if isinstance(found, (staticmethod, classmethod)) and found is not ABSENT \
                     and isinstance(found.__func__, types.FunctionType):
-                r.const_node(found.__func__)
+                r.know_constant(found.__func__)
 
 
 @rule(builtins.__import__, kind="effect")

@@ -6,7 +6,7 @@ from collections import OrderedDict, defaultdict, deque
 
 from magpy.recorder.callables import containers
 from magpy.recorder.callables.reads import (
-    calls, each_item, hashes, index, internal, items_of, known, plain, same_or_equal,
+    calls, compare, each_item, hashes, index, internal, items_of, known, plain, same_or_equal,
     stops, text)
 from magpy.recorder.callables.registry import FIELD_TYPES, KINDS, RULES, add, rule, slots
 
@@ -142,26 +142,56 @@ DEQUE_CHANGES = frozenset(("pop", "popleft", "insert", "remove", "__setitem__", 
 FIELD_TYPES.add(deque)
 
 
-@rule(*slots(deque, """__len__ __iter__ __reversed__ __getitem__ __contains__ __eq__ __ne__ __lt__
-    __le__ __gt__ __ge__ __add__ __mul__ __repr__ copy __copy__ count index pop popleft insert
-    remove __setitem__ __delitem__ __imul__"""), kind="reads")
+FIELD_TYPES.add(deque)      # maxlen
+
+
+@rule(*slots(deque, "__len__"), kind="reads")
+def deque_len(r, func, args, kwargs):
+    r.read_len(args[0])
+
+
+@rule(*slots(deque, "__getitem__"), kind="reads")
+def deque_getitem(r, func, args, kwargs):
+    index(r, args[1])
+    r.read_index(args[0], args[1])
+
+
+@rule(*slots(deque, """__iter__ __reversed__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+    __add__ __mul__ __repr__ copy __copy__ count index"""), kind="reads")
 def deque_method(r, func, args, kwargs):
-    """Reads the whole deque, and its bound; some then change it."""
     for arg in args:
         if isinstance(arg, deque):
             r.read_content(arg)
-            r.read_attr(arg, "maxlen")
-    if func.__name__ in DEQUE_CHANGES:
-        r.mutate(args[0], func, args, kwargs)
-    if func.__name__ in ("__contains__", "count", "index", "remove"):
+    if func.__name__ in ("__contains__", "count", "index"):
         for item in args[0]:
             same_or_equal(r, item, args[1])
     elif func.__name__ == "__repr__":
         for item in args[0]:
             text(r, item, "__repr__")
-    elif func.__name__.startswith("__") and len(args) == 2 and isinstance(args[1], deque):
+    elif len(args) == 2 and isinstance(args[1], deque):
         for a, b in zip(*args):
             same_or_equal(r, a, b)
+            if func.__name__ not in ("__eq__", "__ne__", "__add__"):
+                compare(r, a, b, func.__name__)
+
+
+@rule(deque.pop, deque.popleft, kind="mutates")
+def deque_pop(r, func, args, kwargs):
+    r.read_len(args[0])
+    r.read_index(args[0], -1 if func is deque.pop else 0)
+    r.mutate(args[0], func, args)
+
+
+@rule(*slots(deque, "insert remove __setitem__ __delitem__ __imul__"), kind="mutates")
+def deque_edit(r, func, args, kwargs):
+    r.read_len(args[0])
+    if func is deque.remove:
+        r.read_content(args[0])
+        for item in args[0]:
+            same_or_equal(r, item, args[1])
+    else:
+        index(r, args[1])
+    r.mutate(args[0], func, args)
 
 
 add(containers.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __next__"),

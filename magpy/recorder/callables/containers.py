@@ -406,7 +406,15 @@ def view_method(r, func, args, kwargs):
             each_item(r, arg, lambda item: hashes(r, item))
 
 
-@rule(*[method for kind in SIMPLE_ITERATORS
+class _Sequence:
+    def __getitem__(self, i):
+        raise IndexError
+
+
+SEQUENCE_ITERATOR = type(iter(_Sequence()))     # over a class with __getitem__ alone
+
+
+@rule(*[method for kind in (*SIMPLE_ITERATORS, SEQUENCE_ITERATOR)
         for method in slots(kind, "__iter__ __next__ __length_hint__")])
 def simple_iterator(r, func, args, kwargs):
     """Its container was read when it was made, by whoever made it."""

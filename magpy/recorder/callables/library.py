@@ -6,12 +6,12 @@ import _abc
 import abc
 import copy
 import importlib
+import inspect
 import re
 import sys
 import types
 import typing
 
-from magpy.recorder.callables.objects import mro_read
 from magpy.recorder.callables.reads import (
     CONTAINERS, fixed, internals, is_tensor, nothing, plain, stops, values)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
@@ -81,7 +81,7 @@ def abc_check(r, func, args, kwargs):
     if not isinstance(kind, type):
         return
     r.know(obj)
-    mro_read(r, kind)
+    r.read_mro(kind)
     if func is _abc._abc_instancecheck and not is_tensor(obj) and not fixed(obj):
         if r.type_lookup(kind, "__class__") is not object.__dict__["__class__"]:
             r.stop("object-read", f"__class__ of {kind.__qualname__}")
@@ -93,6 +93,30 @@ def abc_check(r, func, args, kwargs):
 add(nothing, "allocates", _abc._abc_init)
 add(nothing, "state", _abc.get_cache_token)
 add(stops("object-write"), "mutates", _abc._abc_register)
+
+
+# ---- inspect ------------------------------------------------------------------------------------
+
+@rule(inspect.signature, kind="reads")
+def signature(r, func, args, kwargs):
+    """Of a Python function: made from its code, its defaults and its annotations."""
+    target = getattr(args[0], "__func__", args[0])
+    r.know(args[0])
+    for _ in range(20):
+        if not isinstance(target, types.FunctionType) or kwargs:
+            r.stop("unknown-callable", "inspect.signature of no plain function")
+        for name in ("__code__", "__defaults__", "__kwdefaults__", "__annotations__",
+                     "__signature__", "__text_signature__", "__wrapped__"):
+            r.read_attr(target, name)
+        for part in (target.__defaults__, target.__kwdefaults__):
+            if part is not None:
+                r.read_content(part)
+        if not hasattr(target, "__wrapped__"):
+            break
+        target = target.__wrapped__
+    if hasattr(target, "__signature__") or hasattr(target, "__text_signature__"):
+        r.stop("unknown-callable", "inspect.signature of a function that says its own")
+    r.leaf()
 
 
 # ---- typing, importlib -------------------------------------------------------------------------

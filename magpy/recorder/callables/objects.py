@@ -9,9 +9,9 @@ import types
 
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import (
-    calls, fixed, internal, is_tensor, items_of, known, nothing, plain, same_or_equal,
+    calls, fixed, internal, is_tensor, items_of, known, nothing, same_or_equal,
     stops, text, value)
-from magpy.recorder.callables.registry import RULES, add, rule, slots
+from magpy.recorder.callables.registry import add, rule, slots
 
 DATA_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
@@ -59,7 +59,7 @@ def generic_getattr(r, func, args, kwargs):
     if is_data_descriptor(descriptor):
         if isinstance(descriptor, property):
             if isinstance(descriptor.fget, types.FunctionType):
-                r.const_node(descriptor.fget)
+                r.know_constant(descriptor.fget)
                 return
         elif name == "__class__":
             return
@@ -101,7 +101,7 @@ def change_attribute(r, obj, name, func, args, new):
         if isinstance(descriptor, property):
             setter = descriptor.fdel if new is ABSENT else descriptor.fset
             if isinstance(setter, types.FunctionType):
-                r.const_node(setter)
+                r.know_constant(setter)
                 return
         if is_tensor(obj) or r.know(obj) is not None:
             r.stop("object-write", f"attribute {name!r} of {cls.__qualname__}")
@@ -178,32 +178,6 @@ def type_repr(r, func, args, kwargs):
     r.read_attr(args[0], "__qualname__")
 
 
-@rule(*slots(type, "__call__"), kind="calls")
-def instance_made(r, func, args, kwargs):
-    """type.__call__(cls, ...), from a metaclass that overrides it."""
-    cls, rest = args[0], args[1:]
-    if cls in RULES:
-        RULES[cls](r, cls, rest, kwargs)
-        return
-    maker = r.type_lookup(cls, "__new__")
-    setup = r.type_lookup(cls, "__init__")
-    if isinstance(maker, staticmethod):
-        maker = maker.__func__
-        r.const_node(maker)
-    python = [isinstance(each, types.FunctionType) for each in (maker, setup)]
-    if not python[0] and maker is not object.__new__:
-        applied(r, maker, args, kwargs)
-    if not any(python) and setup is not object.__init__:
-        applied(r, setup, (None, *rest), kwargs)
-
-
-def applied(r, func, args, kwargs):
-    found = RULES.get(func)
-    if found is None:
-        r.stop("unknown-callable", getattr(func, "__qualname__", repr(func)))
-    found(r, func, args, kwargs)
-
-
 # ---- isinstance and issubclass ----------------------------------------------------------------
 
 @rule(isinstance, kind="reads")
@@ -217,7 +191,7 @@ def is_instance(r, func, args, kwargs):
 def is_subclass(r, func, args, kwargs):
     obj, cls = args
     if isinstance(obj, type):
-        mro_read(r, obj)
+        r.read_mro(obj)
     instance_of(r, obj, cls, "__subclasscheck__")
 
 
@@ -237,23 +211,16 @@ def instance_of(r, obj, cls, method):
         r.special(method, (cls, obj))
 
 
-def mro_read(r, cls):
-    """Which classes *cls* derives from is read."""
-    reader = getattr(r, "read_mro", None)
-    if reader is not None and not plain(cls):
-        reader(cls)
-
-
 @rule(*slots(type, "__instancecheck__"), kind="reads")
 def plain_check(r, func, args, kwargs):
     """By the object's type, else by what it says its class is."""
     cls, obj = args
-    mro_read(r, type(obj))
+    r.read_mro(type(obj))
     if cls not in type(obj).__mro__ and not fixed(obj) and not is_tensor(obj):
         r.type_lookup(type(obj), "__getattribute__")
         found = r.type_lookup(type(obj), "__class__")
         if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
-            r.const_node(found.fget)
+            r.know_constant(found.fget)
         elif found is not object.__dict__["__class__"]:
             r.stop("object-read", f"__class__ of {type(obj).__qualname__}")
 
@@ -261,7 +228,7 @@ def plain_check(r, func, args, kwargs):
 @rule(*slots(type, "__subclasscheck__"), kind="reads")
 def plain_subclass_check(r, func, args, kwargs):
     if isinstance(args[1], type):
-        mro_read(r, args[1])
+        r.read_mro(args[1])
 
 
 @rule(types.UnionType.__instancecheck__, types.UnionType.__subclasscheck__,

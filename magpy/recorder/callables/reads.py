@@ -308,9 +308,7 @@ def sources(r, obj):
 def watch(r, obj, on_item):
     """Call *on_item* for each value that *obj*, a generator or a Python function,
     gives to the C code of the current call."""
-    watcher = getattr(r, "watch_values", None)
-    if watcher is not None:
-        watcher(obj, on_item)
+    r.watch_values(obj, on_item)
 
 
 def each_item(r, obj, on_item):
