@@ -58,8 +58,7 @@ def test_parameter_for_tensor():
 
 def test_layout():
     a, b = lambda: torch.eye(3), lambda: torch.eye(3).to_sparse()
-    sequence(lambda x: x + x, [a, a, a], [1, 1, 1])
-    sequence(lambda x: x.is_sparse, [a, b, a], [None, None, None])
+    sequence(lambda x: (x.is_sparse, x + x), [a, a, b, b, a], [None] * 5, fullgraph=False)
 
 
 def test_conjugate_view():

@@ -95,9 +95,9 @@ def _undone(case):
         case.back()
 
 
-def sequence(fn, calls, captures):
+def sequence(fn, calls, captures, fullgraph=True):
     """Calls ``fn`` compiled and plain with each of ``calls`` (argument makers); checks counts after each."""
-    compiled = magpy.compile(fn, backend="eager", fullgraph=True)
+    compiled = magpy.compile(fn, backend="eager", fullgraph=fullgraph)
     for i, (make, expected) in enumerate(zip(calls, captures, strict=True)):
         (args, kwargs), (plain_args, plain_kwargs) = arguments(make()), arguments(make())
         comparison = compare.Comparison()
