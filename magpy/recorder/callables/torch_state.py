@@ -47,6 +47,21 @@ add(nothing, "state", *present(C._functorch, """peek_interpreter_stack maybe_cur
     get_dynamic_layer_stack_depth"""))
 add(nothing, "effect", C._log_api_usage_once, C._log_api_usage_metadata)
 
+# Settings outside GlobalState: a guard asks them again.
+POLLED = """_cuda_isCurrentStreamCapturing _cuda_getDevice is_anomaly_enabled
+    is_anomaly_check_nan_enabled _get_float32_matmul_precision _get_cublas_allow_tf32
+    _get_cudnn_allow_tf32 _is_multithreading_enabled _get_fa3_sdp_enabled
+    _get_overrideable_sdp_enabled _get_math_sdp_allow_fp16_bf16_reduction
+    _get_nnpack_enabled _get_qengine get_num_interop_threads _is_view_replay_enabled"""
+
+
+@rule(*present(C, POLLED), kind="state")
+def polled(r, func, args, kwargs):
+    if func.__name__.startswith("_cuda") and not torch.cuda.is_available():
+        return              # raises, always
+    r.read_state(f"torch._C.{func.__name__}()", func(), func)
+
+
 GUARDED_DEVICES = ("cpu", "cuda")
 
 
