@@ -6,6 +6,7 @@ the user's file and line, the reason's id and what to do. A program leaves this 
 import array
 import io
 import random
+import sys
 import time
 import zlib
 
@@ -79,6 +80,11 @@ def repr_of_a_tensor(x):
 def print_a_tensor(x):
     print("sum", x.sum())  # stop: effect tensor-data
     return x + 1
+
+
+def print_to_a_file(x):
+    print("careful", file=sys.stderr)  # stop: effect
+    return x * 2
 
 
 def nonzero(x):
@@ -155,7 +161,7 @@ def unannotated_method(x):
 
 PROGRAMS = [
     branch_on_data, loop_on_data, item, tolist, float_of_a_tensor, int_of_a_tensor, equality_of_tensors, allclose, numpy_array,
-    tensor_in_a_list, assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, nonzero, boolean_mask,
+    tensor_in_a_list, assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, print_to_a_file, nonzero, boolean_mask,
     masked_select, unique, random_number, random_choice, random_shuffle, reads_a_file, backward_inside, autograd_grad, manual_seed,
     default_dtype, unannotated, unannotated_type, unannotated_method]
 
