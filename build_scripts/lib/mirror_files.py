@@ -1,4 +1,6 @@
-"""mirror_files.py SOURCE TARGET < names: makes TARGET hold exactly the named files of SOURCE (names end with NUL).
+"""mirror_files.py SOURCE TARGET < names: makes TARGET hold the named files that SOURCE has, and no others.
+
+Each name ends with NUL.
 
 A file whose content is the same keeps its time stamp, so that a build in TARGET redoes only what changed. What that
 build made, in TARGET/build, is left alone.
@@ -15,6 +17,8 @@ def mirror(source: Path, target: Path, names: set[str]) -> None:
         if path.is_file() and name not in names and not name.startswith("build/"):
             path.unlink()
     for name in names:
+        if not (source / name).exists():
+            continue
         content = (source / name).read_bytes()
         copy = target / name
         if not copy.is_file() or copy.read_bytes() != content:
