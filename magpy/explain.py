@@ -4,6 +4,7 @@ import collections
 import dataclasses
 
 from magpy.dispatch import compiled
+from magpy.emit import guards
 from magpy.errors import describe_stop
 from magpy.reasons import REASONS
 
@@ -71,9 +72,8 @@ def explain(f):
 
 
 def _view(entry):
-    from magpy.pipeline import guards_text
     texts = entry.texts
-    return EntryView(entry.hits, guards_text(entry.guards), texts.mock, texts.graph, texts.seconds)
+    return EntryView(entry.hits, guards.source(entry.guards.instrs), texts.mock, texts.graph, texts.seconds)
 
 
 def _kind(f):

@@ -25,12 +25,12 @@ def on(topic):
 
 
 def log(topic, text, *args):
-    _loggers[topic].info(text, *args)
+    _loggers[topic].info(text, *args, stacklevel=2)
 
 
 def warn(topic, text, *args, error=None):
     """Something the user should see without asking; *error* adds its traceback."""
-    _loggers[topic].warning(text, *args, exc_info=error)
+    _loggers[topic].warning(text, *args, exc_info=error, stacklevel=2)
 
 
 class _Format(logging.Formatter):

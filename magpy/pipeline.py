@@ -16,10 +16,12 @@ import torch
 from magpy import logs
 from magpy.dispatch.compiled import Entry
 from magpy.dispatch.entry import Texts
+from magpy.emit import guards
 from magpy.emit import lower as lowering
 from magpy.emit import mock
 from magpy.errors import BackendError
 from magpy.fxgraph import builder
+from magpy.fxgraph.text import text_of
 from magpy.guards.program import GuardProgram
 from magpy.reasons import StopCapture
 from magpy.refgraph.values import Describer
@@ -59,7 +61,7 @@ def build_graph(job):
     job.built = builder.build(job.recording.tape, job.describer.outputs)
     if not job.built.empty:
         job.inputs = [job.recording.nodes[ref.node] for ref in job.built.inputs]
-        job.graph_text = job.built.gm.code.strip()
+        job.graph_text = text_of(job.built.gm)
 
 
 def emit_mock(job):
@@ -100,14 +102,8 @@ REST = (build_graph, emit_mock, lower, build_guards, compile_graph, make_entry)
 _DUMPS = {
     build_graph: ("graphs", lambda job: job.graph_text or "no operations"),
     emit_mock: ("mock", lambda job: job.mock.source),
-    build_guards: ("guards", lambda job: guards_text(job.guards)),
+    build_guards: ("guards", lambda job: guards.source(job.lowered.instrs)),
 }
-
-
-def guards_text(program):
-    """A guard program as readable Python."""
-    from magpy.emit import guards
-    return guards.source(program.instrs)
 
 
 def run(stages, job):
