@@ -4,7 +4,7 @@ import functools
 import types
 
 from magpy.recorder.callables.reads import (
-    calls, each_item, is_c, items_of, known, nothing, plain, stops)
+    calls, each_item, fixed, is_c, items_of, known, nothing, plain, stops)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 
 PARTIAL = functools.partial
@@ -62,27 +62,35 @@ def reduced(r, func, args, kwargs):
 
 # ---- caches ---------------------------------------------------------------------------------
 
-# Modules whose cached functions ask only what is installed, or what a fixed name means.
-PROBES = ("torch.", "transformers.utils", "importlib.", "packaging.")
-
-
 @rule(*slots(CACHED, "__call__"), kind="calls")
 def cached_call(r, func, args, kwargs):
-    """An lru_cache lives outside the call; whether it has an entry is not guarded. Only
-    probes of the environment are let through: what they answer does not change."""
-    wrapped = getattr(args[0], "__wrapped__", None)
-    module = getattr(wrapped, "__module__", None) or ""
-    name = getattr(wrapped, "__qualname__", repr(wrapped))
-    if module == "transformers.utils.logging":
-        if not all(plain(arg) for arg in args[2:]):
-            r.stop("effect", f"{module}.{name}")
-        r.effect(args[0], args[1:], dict(kwargs))
+    """An lru_cache lives outside the call; whether it has an entry cannot be guarded. Who
+    caches a function says that its result depends on its arguments alone; that is taken at
+    its word where both are plain values, which nothing can change afterwards."""
+    cached, rest = args[0], args[1:]
+    wrapped = cached.__wrapped__
+    name = f"{wrapped.__module__}.{wrapped.__qualname__}"
+    if wrapped.__module__ == "transformers.utils.logging":
+        if not all(plain(arg) for arg in rest[1:]):
+            r.stop("effect", name)
+        r.effect(cached, rest, dict(kwargs))        # warns once, also at replay
         r.leaf()
-    elif module.startswith(PROBES) and all(
-            plain(arg) for arg in (*args[1:], *kwargs.values())):
-        r.leaf()
+    elif not all(fixed(arg) for arg in (*rest, *kwargs.values())) or \
+            cached.cache_parameters()["maxsize"] == 0:
+        r.stop("unknown-callable", f"{name}, through functools.lru_cache")
     else:
-        r.stop("unknown-callable", f"{module}.{name}, through functools.lru_cache")
+        result_now(r, cached, rest, kwargs, name)
+        r.leaf()
+
+
+def result_now(r, cached, args, kwargs, name):
+    """Fill the cache a moment before the call does, to see whether it gives a plain value."""
+    try:
+        result = cached(*args, **kwargs)
+    except Exception:
+        r.stop("unknown-callable", f"{name}, through functools.lru_cache, raises")
+    if not fixed(result):
+        r.stop("unknown-callable", f"{name}: functools.lru_cache keeps an object")
 
 
 add(nothing, "pure", *slots(CACHED, "__get__"))

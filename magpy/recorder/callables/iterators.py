@@ -27,6 +27,12 @@ def kind_of(func):
     return kind
 
 
+def changes_own(r, func):
+    """Does *func* change an object of the recording's own? When does not matter, then."""
+    return kind_of(func) == "mutates" and isinstance(func, types.BuiltinFunctionType) \
+        and r.know(func.__self__) is None
+
+
 # ---- making them ----------------------------------------------------------------------
 
 @rule(map, filter, kind="allocates")
@@ -37,7 +43,8 @@ def callback_type(r, func, args, kwargs):
             r.know(callback)
         elif isinstance(callback, types.MethodType):
             calls(r, callback, ())
-        elif kind_of(callback) not in TIMELESS and not isinstance(callback, type):
+        elif kind_of(callback) not in TIMELESS and not isinstance(callback, type) \
+                and not changes_own(r, callback):
             r.stop("unknown-callable", f"{func.__name__} of {name_of(callback)}")
     for source in args[1:]:
         iterates(r, source)

@@ -7,7 +7,7 @@ that type's own method, which is what these rules look up.
 import torch
 
 from magpy.recorder.callables.reads import (
-    convert, each_item, fixed, index, is_tensor, items_of, nothing, number, plain, text, value,
+    convert, each_item, fixed, index, internals, is_tensor, items_of, nothing, number, plain, text, value,
     values)
 from magpy.recorder.callables.registry import add, rule, slots
 
@@ -161,6 +161,17 @@ def range_type(r, func, args, kwargs):
 
 
 add(values, "pure", torch.Size)
+
+
+@rule(bytearray, kind="allocates")
+def bytearray_type(r, func, args, kwargs):
+    bytes_type(r, func, args, kwargs)
+
+
+add(internals, "mutates", *[
+    method for name, method in bytearray.__dict__.items()
+    if callable(method) and name not in ("__new__", "__init__", "fromhex", "maketrans")
+    and not name.startswith("__reduce")])
 
 
 @rule(*[cls.__dict__["__new__"] for cls in (int, float, complex, str, bytes) ], kind="allocates")

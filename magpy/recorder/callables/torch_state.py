@@ -110,6 +110,8 @@ for _cls in (torch.finfo, torch.iinfo, torch.device, torch.dtype):
 add(stops("random"), "random", C.Generator, *[
     method for method in C.Generator.__dict__.values()
     if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")])
+add(stops("random"), "random", torch.manual_seed, torch.seed, torch.set_rng_state,
+    torch.get_rng_state, torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
 add(stops("autograd-in-graph"), "effect", C._FunctionBase.__dict__["apply"],
     torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
 add(stops("unknown-tensor"), "allocates", torch.from_numpy, torch.frombuffer, torch.range,
@@ -139,3 +141,4 @@ def torch_function(r, func, args, kwargs):
 
 # Also when C code calls it; its frame is told apart by the code.
 LEAF_CODE.add(torch.overrides.handle_torch_function.__code__)
+LEAF_CODE.add(torch.Tensor.__hash__.__code__)
