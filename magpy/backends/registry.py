@@ -8,11 +8,10 @@ tensors, and the compiled callable takes and returns the same.
 
 import functools
 
-import torch
-import torch._dynamo
-
-from magpy.backends import eager, inductor, tracing
+from magpy.backends import eager
 from magpy.errors import BackendError
+
+# torch._inductor and torch._dynamo take seconds to import: only who asks for one pays.
 
 
 def get(backend="inductor", mode=None, options=None):
@@ -21,24 +20,32 @@ def get(backend="inductor", mode=None, options=None):
     What is wrong with the arguments is said here, as torch.compile does: an unknown
     name, an unknown option, options for a backend that takes none."""
     if backend == "inductor":
+        from magpy.backends import inductor
         config = inductor.config_of(mode, options)
-        compiler = tracing.under_context(
+        compiler = _under_context(
             functools.partial(inductor.compile_graph, config=config))
     elif backend == "eager":
         _no_options("eager", mode, options)
         compiler = eager.compile_graph
     elif callable(backend):
-        compiler = tracing.under_context(_with_options(backend, mode, options))
+        compiler = _under_context(_with_options(backend, mode, options))
     elif isinstance(backend, str):
+        import torch._dynamo
         found = torch._dynamo.lookup_backend(backend)     # raises InvalidBackend
-        compiler = tracing.under_context(_with_options(found, mode, options))
+        compiler = _under_context(_with_options(found, mode, options))
     else:
         raise TypeError(f"backend must be a name or a callable, not {backend!r}")
     return _Backend(name_of(backend), compiler)
 
 
+def _under_context(compiler):
+    from magpy.backends import tracing
+    return tracing.under_context(compiler)
+
+
 def names():
     """The backends that can be asked for by name."""
+    import torch._dynamo
     return sorted({"eager", "inductor", *torch._dynamo.list_backends(None)})
 
 

@@ -76,7 +76,7 @@ class _Twin:
         src = self.src(instr)
         if op == "slot":
             return src
-        if op in ("cell", "instance_dict"):
+        if op in ("cell", "instance_dict", "deref"):
             return f"{op}({src})"
         return f"{_HELPER_OF.get(op, op)}({src}, {self.literal(key)})"
 

@@ -29,6 +29,7 @@ which sits in the program's frame already and costs nothing a run):
     type_mro       type           its __mro__, remembered by version tag
     key            i              i-th key of a dict, in its order
     deque          i              element of a deque
+    deref          -              what weak reference src refers to, None when it is gone
     call           C function     what it returns, called without arguments
 
 A load that finds nothing gives ABSENT, which fails every check but "absent". A load
@@ -58,7 +59,7 @@ from typing import Any, NamedTuple
 
 LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict", "list",
          "tuple", "cell", "closure", "member", "instance_dict", "type_lookup", "type_own",
-         "type_mro", "key", "call", "deque")
+         "type_mro", "key", "call", "deque", "deref")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
           "keys", "set", "truth", "alias", "unique", "state")

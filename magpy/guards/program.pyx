@@ -68,7 +68,7 @@ leaf_setup((torch.dtype, torch.layout, torch.memory_format, torch.qscheme),
 
 _NUMBER_KEYS = frozenset(("arg", "list", "tuple", "closure", "key"))
 _NEED_SRC = frozenset(("slot", "attr", "dict", "list", "tuple", "cell", "member",
-                       "instance_dict", "key", "deque"))
+                       "instance_dict", "key", "deque", "deref"))
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
 

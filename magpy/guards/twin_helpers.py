@@ -9,6 +9,7 @@ import collections
 import enum
 import struct
 import types
+import weakref
 
 import torch
 
@@ -173,6 +174,12 @@ def storages(*tensors):
     return distinct_storages(tensors)
 
 
+def deref(reference):
+    """What a weak reference refers to."""
+    _need(type(reference) is weakref.ref)
+    return reference()
+
+
 def unique(*values):
     """No two of *values* are the same object."""
     return len({id(value) for value in values}) == len(values)
@@ -181,7 +188,7 @@ def unique(*values):
 HELPERS = {function.__name__: function for function in (
     own, item, element, deque_element, key_at, cell, closure, member, instance_dict,
     type_lookup, type_own, type_mro, equal, has_keys, has_content, len_of, truth_of,
-    distinct, storages, unique)}
+    distinct, storages, unique, deref)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

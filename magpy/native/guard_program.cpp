@@ -302,6 +302,17 @@ static Found load_deque(const Instr &instr, PyObject *src, PyObject **out, Run &
     return keep(value, out, run);
 }
 
+static Found load_deref(PyObject *src, PyObject **out, Run &run) {
+    if (!PyWeakref_CheckRefExact(src)) {
+        return Miss;
+    }
+    PyObject *value;
+    if (PyWeakref_GetRef(src, &value) == 0) {
+        value = Py_NewRef(Py_None);     // as calling the reference gives
+    }
+    return keep(value, out, run);
+}
+
 static Found load_instance_dict(PyObject *src, PyObject **out, Run &run) {
     if (PyType_Check(src)) {
         return Miss;    // a class's dict is read by type_own
@@ -392,6 +403,8 @@ static inline Found load(Instr &instr, PyObject **out, Run &run) {
         return instr.load == Load_slot ? Nothing : Miss;
     }
     switch (instr.load) {
+    case Load_deref:
+        return load_deref(src, out, run);
     case Load_deque:
         return load_deque(instr, src, out, run);
     case Load_call:

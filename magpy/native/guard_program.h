@@ -31,7 +31,7 @@ namespace magpy {
 #define MAGPY_FOREACH_LOAD(V)                                                        \
     V(state) V(arg) V(kwarg) V(fn) V(const) V(slot) V(slots) V(attr) V(dict) V(list) \
     V(tuple) V(cell) V(closure) V(member) V(instance_dict) V(type_lookup)            \
-    V(type_own) V(type_mro) V(key) V(call) V(deque)
+    V(type_own) V(type_mro) V(key) V(call) V(deque) V(deref)
 #define MAGPY_FOREACH_CHECK(V)                                                       \
     V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
     V(keys) V(set) V(truth) V(alias) V(unique) V(state)

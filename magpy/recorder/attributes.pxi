@@ -168,10 +168,20 @@ cdef read_field(Recorder r, obj, node, descriptor, str name):
         return      # the tape sees it
     owner = descriptor.__objclass__
     if type(descriptor) is MEMBER and magpy_is_heap_type(owner) or owner in SAFE_FIELDS or owner in FIELD_TYPES:
-        value = field_value(obj, descriptor)
-        r.edge(node, "member", descriptor, value, node.path + "." + name)
+        read_member(r, node, descriptor, field_value(obj, descriptor), node.path + "." + name)
         return
     r.stop("object-read", f"attribute {name!r} of {type(obj).__name__}")
+
+
+cdef read_member(Recorder r, node, descriptor, value, str text):
+    """An edge to a field. Some fields make their value when they are read (a function's
+    __annotations__): that is not a write, and what it holds is read by edges of its own."""
+    mark = (node.index, "member", descriptor)
+    if mark not in r.seen and r.is_internal(value) and not is_leaf(value):
+        r.seen[mark] = True
+        r.add_node(("member", descriptor), node, value, text)
+    else:
+        r.edge(node, "member", descriptor, value, text)
 
 
 cdef object field_value(obj, descriptor):

@@ -66,6 +66,23 @@ cdef call_method(Recorder r, method, tuple args, kwargs):
     dispatch_call(r, func, (owner,) + args, kwargs)
 
 
+cdef bint is_python_callee(Recorder r, func) except -1:
+    """Is *func* Python code all the way? Then its arguments need not be known before."""
+    cdef type cls = type(func)
+    if cls is FUNCTION:
+        if func in RULES:
+            return False
+        call_function(r, func, (), None)
+        return True
+    if cls is types.MethodType:
+        return r.is_internal(func) and is_python_callee(r, func.__func__)
+    if PyType_Check(func) or not magpy_is_heap_type(cls):
+        return False
+    r.know(func)
+    caller = look_up_type(r, cls, "__call__")
+    return PyFunction_Check(caller) and is_python_callee(r, caller)
+
+
 cdef call_builtin(Recorder r, func, tuple args, kwargs):
     rule = RULES.get(func)
     if rule is not None:

@@ -31,7 +31,7 @@ cdef items_of_set(obj):
 
 cdef object content_of(node):
     """The content at the start of the call."""
-    return node.obj if node.snapshot is None or node.kind == "tensor" else node.snapshot
+    return node.obj if node.snapshot is None else node.snapshot
 
 
 cdef str item_path(node, key):

@@ -1,9 +1,17 @@
 # The callback of the evaluation loop.
 
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState:
+        int tracing
+    PyThreadState *PyThreadState_GetUnchecked()
+
+
 cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     cdef Recorder r = <Recorder>data
     cdef Handler handler
-    if r.paused:
+    # CPython raises `tracing` while it runs an audit hook or a trace function: code that
+    # watches the program and is no part of it.
+    if r.paused or PyThreadState_GetUnchecked().tracing:
         return 0
     if r.leaf_frame != NULL:
         if e.frame != <_PyInterpreterFrame *>r.leaf_frame:

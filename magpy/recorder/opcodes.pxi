@@ -59,7 +59,11 @@ cdef int stop_here(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 cdef int check_generator(Recorder r, const PyExecState_EventInfo *e) except -1:
     cdef PyObject *generator = PyExecState_FrameGenerator(e.frame)
-    if generator != NULL and not provenance.is_created(generator):
+    if generator == NULL:
+        return 0
+    if provenance.is_created(generator):
+        r.generator_frames.add(<size_t>e.frame)
+    elif <size_t>e.frame not in r.generator_frames:     # it may be one that is being destroyed
         r.stop("external-generator", (<object>generator).__qualname__)
     return 0
 
@@ -607,8 +611,8 @@ cdef int call_function_ex(Recorder r, const PyExecState_EventInfo *e) except -1:
         read_mapping(r, kwargs)
     iterate(r, positional)
     if not (PyTuple_Check(positional) or PyList_Check(positional)):
-        if type(func) is FUNCTION:
-            return 0
+        if is_python_callee(r, func):
+            return 0        # its frame will show the arguments
         r.stop("unknown-callable", f"{func!r} called with *{type(positional).__name__}")
     dispatch_call(r, func, tuple(positional), dict(kwargs) if kwargs is not None else None)
     return 0

@@ -32,7 +32,7 @@ from magpy.hook cimport provenance
 import torch
 from magpy.reasons import StopCapture
 from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Stop, Recording
-from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages, version
+from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages
 from magpy.recorder import callables, places    # callables: fills the tables of rules
 
 include "leaves.pxi"
@@ -80,6 +80,7 @@ cdef class Recorder:
     cdef int increment_offset
     cdef public long events
     cdef bint hooked
+    cdef set generator_frames         # of generators made by the recording
     cdef list watches                 # values that C code will look at: see watch_values
 
     def __init__(self, recording):
@@ -93,6 +94,7 @@ cdef class Recorder:
         self.identity_observed = []
         self.identity_marks = set()
         self.watches = []
+        self.generator_frames = set()
         self.leaf_frame = NULL
         self.increment_frame = NULL
         provenance.forget()
@@ -179,7 +181,6 @@ cdef class Recorder:
         self.nodes[id(obj)] = node
         if kind == "tensor":
             node.meta = TensorMeta(obj)
-            node.snapshot = version(obj)
             self.tensors.append(node)
         return node
 
@@ -351,6 +352,14 @@ cdef class Recorder:
             roots_of_call(self)
         except StopCapture:
             pass
+
+    def try_start(self):
+        """Install the hook, unless something was wrong before: then the call runs plainly."""
+        if not self.stopped:
+            try:
+                self.start()
+            except StopCapture as stop:
+                self.note_stop(stop.reason, stop.detail)
 
     def complete(self):
         try:

@@ -61,8 +61,7 @@ cdef run_recorded(recording):
     r.recording_roots()
     with tape:
         try:
-            if not r.stopped:
-                r.start()
+            r.try_start()
             recording.result = recording.fn(*recording.args, **recording.kwargs)
         except BaseException as error:
             recording.exception = error
@@ -109,7 +108,7 @@ cdef complete_recording(Recorder r):
         r.note_stop("global-state-changed", recording.state.why())
         return
     add_distinct(r)
-    mutated = [node for node in r.tensors if version(node.obj) != node.snapshot]
+    mutated = [recording.nodes[ref.node] for ref in recording.tape.mutated_inputs()]
     if mutated and len(r.tensors) > 1:
         groups = distinct_storages([node.obj for node in r.tensors])
         r.edges.append(Edge(("slots", tuple(r.tensors)), None, ("alias", groups), None,

@@ -123,6 +123,8 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         recorder = self.recorder
+        if recorder.paused:         # one of the recorder's own rules looks at a tensor
+            return func(*args, **(kwargs or {}))
         recorder.pause()
         try:
             return self._call(func, args, kwargs or {}, recorder)

@@ -62,8 +62,13 @@ def weak_reference(r, func, args, kwargs):
 
 @rule(*slots(weakref.ref, "__call__"), kind="reads")
 def dereferenced(r, func, args, kwargs):
-    if r.know(args[0]) is not None:
-        r.stop("object-read", "a weak reference made outside")
+    reference = args[0]
+    node = r.know(reference)
+    if node is None:
+        return
+    if type(reference) is not weakref.ref:
+        r.stop("object-read", f"a weak reference of type {type(reference).__name__}")
+    r.edge(node, "deref", None, reference(), f"{node.path}()")
 
 
 # ---- warnings -------------------------------------------------------------------------------
