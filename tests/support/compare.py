@@ -11,8 +11,11 @@ import types
 
 import torch
 
-EXACT = (1e-6, 1e-7)
+# Even the same operator is not the same to the last bit on tensors at other addresses (matrix kernels by alignment).
+EXACT = (1e-5, 1e-6)
 COMPILED = (2e-4, 2e-5)
+# Gradients that are zero by construction (a bias before batch norm) are rounding noise.
+COMPILED_GRADIENT = (1e-3, 2e-4)
 LEAVES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), torch.dtype, torch.device, range, slice)
 
 

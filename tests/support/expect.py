@@ -64,7 +64,8 @@ def check(build, inputs=batch, *, calls=4, backend="eager", captures=1, train=Fa
         if state is not None:
             compare.equal(state(ours), state(plain), f"call {i}: state", tolerance)
         if train:
-            _train(got, want, args, plain_args, ours, plain, i, tolerance)
+            gradient = compare.COMPILED_GRADIENT if tolerance is compare.COMPILED else tolerance
+            _train(got, want, args, plain_args, ours, plain, i, gradient)
         if isinstance(plain, torch.nn.Module):
             compare.equal(dict(ours.named_buffers()), dict(plain.named_buffers()), f"call {i}: buffers", tolerance)
         if captures is not None:
