@@ -6,8 +6,7 @@ import types
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.containers import sorts
 from magpy.recorder.callables.reads import (
-    compare, each_item, index, is_tensor, items_of, nothing, operate, plain, sources, stops,
-    text, truth, values, watch)
+    compare, each_item, index, is_tensor, nothing, operate, plain, stops, text, truth, values)
 from magpy.recorder.callables.registry import add, rule
 
 
@@ -137,47 +136,35 @@ def sum_of(r, func, args, kwargs):
     each_item(r, args[0], added)
 
 
+def in_order(r, name):
+    """What to do with each item when C code finds the least, or sorts: compares it."""
+    previous = []
+
+    def seen(item):
+        if previous:
+            compare(r, item, previous[0], name)
+        previous[:] = [item]
+    return seen
+
+
 @rule(min, max, kind="calls")
 def extreme_of(r, func, args, kwargs):
     """The greatest or least of the items, or of the arguments."""
-    name = "__lt__" if func is min else "__gt__"
     key = kwargs.get("key")
+    items = args[0] if len(args) == 1 else args
     if key is not None:
-        ordered_by_key(r, args[0] if len(args) == 1 else args, key)
-    elif len(args) == 1:
-        previous = []
-
-        def seen(item):
-            if previous:
-                compare(r, item, previous[0], name)
-            previous[:] = [item]
-        each_item(r, args[0], seen)
+        sorts(r, items, key)
     else:
-        for a, b in zip(args, args[1:]):
-            compare(r, b, a, name)
+        each_item(r, items, in_order(r, "__lt__" if func is min else "__gt__"))
 
 
 @rule(sorted, kind="calls")
 def sorted_items(r, func, args, kwargs):
     key = kwargs.get("key")
     if key is not None:
-        ordered_by_key(r, args[0], key)
-        return
-    items = items_of(r, args[0])
-    if items is not None:
-        sorts(r, items, None)
-        return
-    for source in sources(r, args[0]):
-        watch(r, source, lambda found: compare(r, found, found, "__lt__"))
-
-
-def ordered_by_key(r, source, key):
-    items = items_of(r, source)
-    if items is None and not isinstance(key, (types.FunctionType, types.MethodType)):
-        r.stop("unknown-callable", "an order of items from an iterator, by a C function")
-    sorts(r, items if items is not None else [], key)
-    if isinstance(key, types.FunctionType):
-        r.know(key)
+        sorts(r, args[0], key)
+    else:
+        each_item(r, args[0], in_order(r, "__lt__"))
 
 
 # ---- effects, and what is not for captured code ---------------------------------------------

@@ -6,10 +6,12 @@ items are consumed (``extend``) is copied now: at replay it may be gone.
 """
 
 import types
+from collections import OrderedDict
+from operator import itemgetter
 
 from magpy.recorder.callables.reads import (
     DICT_VIEWS, SIMPLE_ITERATORS, calls, compare, each_item, fixed, hashes, index, internal,
-    is_c, items_of, iterates, nothing, plain, same_or_equal, stops, text, value, watch)
+    is_c, items_of, makes_new, nothing, plain, same_or_equal, stops, text, value, watch)
 from magpy.recorder.callables.registry import add, rule, slots
 
 ORDERINGS = "__lt__ __le__ __gt__ __ge__"
@@ -201,27 +203,36 @@ def list_delitem(r, func, args, kwargs):
 def list_sort(r, func, args, kwargs):
     owner = args[0]
     r.read_content(owner)
-    sorts(r, list(list.__iter__(owner)), kwargs.get("key"))
+    items = list(list.__iter__(owner))
+    if kwargs.get("key") is not None:
+        sorts(r, items, kwargs["key"])
+    else:
+        for a, b in zip(items, items[1:]):
+            compare(r, b, a, "__lt__")
     if r.know(owner) is None:
         return
-    if kwargs.get("key") is not None or not all(plain(item) for item in list.__iter__(owner)):
+    if kwargs.get("key") is not None or not all(plain(item) for item in items):
         r.stop("object-write", "sort of an outside list of objects")
     r.mutate(owner, func, args, dict(kwargs))
 
 
-def sorts(r, items, key):
-    """Items (None: unknown ones) are sorted by *key*."""
-    if key is None:
-        for a, b in zip(items, items[1:]):
-            compare(r, b, a, "__lt__")
+def sorts(r, source, key):
+    """C code calls *key* for each item, and compares what it gives."""
+    items = items_of(r, source)
+    if not is_c(key):
+        calls(r, key, ())
+        watch(r, getattr(key, "__func__", key), lambda found: compare(r, found, found, "__lt__"))
         return
+    if items is None:
+        r.stop("unknown-callable", "an order of items from an iterator, by a C function")
     for item in items:
         calls(r, key, (item,))
-    if is_c(key):
-        if not all(plain(item) for item in items) and key not in (len, id):
-            r.stop("unknown-callable", "sort by a C function of objects")
-    else:
-        watch(r, getattr(key, "__func__", key), lambda found: compare(r, found, found, "__lt__"))
+    if type(key) is itemgetter and all(type(item) in (tuple, list, dict) for item in items):
+        keys = [key(item) for item in items]
+        for a, b in zip(keys, keys[1:]):
+            compare(r, b, a, "__lt__")
+    elif not makes_new(key) and not all(plain(item) for item in items):
+        r.stop("unknown-callable", "an order of objects by a C function")
 
 
 # ---- dicts ------------------------------------------------------------------------
@@ -359,7 +370,7 @@ def entries(r, source):
     if isinstance(source, dict):
         r.type_lookup(type(source), "__iter__")
         r.type_lookup(type(source), "keys")
-        if type(source).__iter__ not in (dict.__iter__, ORDERED_ITER):
+        if type(source).__iter__ not in (dict.__iter__, OrderedDict.__iter__):
             return None
         r.read_content(source)
         return {key: dict.__getitem__(source, key) for key in dict.__iter__(source)}
@@ -379,10 +390,6 @@ def entries(r, source):
             return None
         hashes(r, pair[0])
     return dict(pairs)
-
-
-from collections import OrderedDict  # noqa: E402  (its own __iter__ gives the same keys)
-ORDERED_ITER = OrderedDict.__iter__
 
 
 # ---- views and iterators --------------------------------------------------------
@@ -533,8 +540,10 @@ add(nothing, "allocates", *slots(list, "__new__"), *slots(dict, "__new__"), *slo
 def immutable_new(r, func, args, kwargs):
     """tuple.__new__(cls, items)"""
     for arg in args[1:]:
-        each_item(r, arg, (lambda item: None) if func is tuple.__new__
-                  else lambda item: hashes(r, item))
+        if func is tuple.__new__:
+            items_of(r, arg)
+        else:
+            each_item(r, arg, lambda item: hashes(r, item))
 
 
 @rule(*slots(list, "__init__"), *slots(set, "__init__"), kind="mutates")
@@ -543,8 +552,10 @@ def fill(r, func, args, kwargs):
     if args[0] is not None and r.know(args[0]) is not None:
         r.stop("object-write", f"{func.__objclass__.__name__}.__init__ on an outside object")
     for arg in args[1:]:
-        each_item(r, arg, (lambda item: None) if func is list.__init__
-                  else lambda item: hashes(r, item))
+        if func is list.__init__:
+            items_of(r, arg)
+        else:
+            each_item(r, arg, lambda item: hashes(r, item))
 
 
 @rule(*slots(dict, "__init__"), kind="mutates")

@@ -26,8 +26,14 @@ def get(r, func, args, kwargs):
     variable = args[0]
     if settings(r, variable):
         return
+    if len(args) > 1:
+        r.stop("object-read", f"{variable.name}.get() with a default")
     read = variable.get
-    r.edge(None, "call", read, variable.get(ABSENT), f"{variable.name}.get()")
+    try:
+        value = read()
+    except LookupError:
+        value = ABSENT
+    r.edge(None, "call", read, value, f"{variable.name}.get()")
 
 
 @rule(ContextVar.set, kind="mutates")

@@ -4,7 +4,7 @@ import functools
 import types
 
 from magpy.recorder.callables.reads import (
-    calls, each_item, fixed, is_c, items_of, known, nothing, plain, stops)
+    calls, fixed, is_c, items_of, iterates, known, nothing, plain, stops)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 
 PARTIAL = functools.partial
@@ -50,7 +50,7 @@ def reduced(r, func, args, kwargs):
     callback = args[0]
     if not is_c(callback):
         calls(r, callback, ())
-        each_item(r, args[1], lambda item: None)
+        iterates(r, args[1])
         return
     items = items_of(r, args[1])
     if items is None:

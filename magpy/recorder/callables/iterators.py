@@ -5,13 +5,15 @@ made. What it *calls* it calls later; the functions are looked at when somebody 
 items (`pulled`), by looking into the iterator without advancing it.
 """
 
+import operator
 import types
 
 from magpy.recorder.callables.reads import (
-    TIMELESS, calls, calls_later, index, inputs, is_c, iterates, name_of, remaining, truth,
-    watch)
+    TIMELESS, calls, calls_later, index, inputs, is_c, iterates, makes_new, name_of, remaining,
+    truth, unseen, watch)
 from magpy.recorder.callables.registry import KINDS, TORCH_OPERATORS, add, rule, slots
 
+GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 CALLABLE_ITERATOR = type(iter(int, 1))
 
 
@@ -24,6 +26,8 @@ def kind_of(func):
     owner = getattr(func, "__self__", None)
     if kind is None and isinstance(func, types.BuiltinFunctionType) and owner is not None:
         kind = KINDS.get(getattr(type(owner), func.__name__, None))
+    elif kind is None and isinstance(func, GETTERS):
+        kind = "calls"
     return kind
 
 
@@ -87,8 +91,12 @@ def pulled(r, iterator):
         columns = [remaining(r, each) for each in inputs(iterator)]
         if kind is filter and callback in (None, bool):
             for source in inputs(iterator):
-                each_of(r, source, lambda item: truth(r, item))
+                unseen(r, source, lambda item: truth(r, item))
+        elif kind is filter and not is_c(callback):
+            watch(r, getattr(callback, "__func__", callback), lambda found: truth(r, found))
         elif is_c(callback):
+            if kind is filter and not makes_new(callback):
+                r.stop("unknown-callable", f"filter of {name_of(callback)}")
             if any(column is None for column in columns):
                 calls_later(r, callback)
             else:
@@ -97,17 +105,6 @@ def pulled(r, iterator):
     if kind in (map, filter, zip, enumerate):
         for source in inputs(iterator):
             pulled(r, source)
-
-
-def each_of(r, source, on_item):
-    items = remaining(r, source)
-    if items is not None:
-        for item in items:
-            on_item(item)
-    elif isinstance(source, types.GeneratorType):
-        watch(r, source, on_item)
-    else:
-        r.stop("unknown-callable", "filter(None) over an iterator")
 
 
 @rule(*[method for cls in (map, filter, zip, enumerate, reversed)

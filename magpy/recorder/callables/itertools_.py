@@ -2,12 +2,13 @@
 reads is read when it is made, and a function that it calls must be one that can be
 called at any time (see reads.calls_later)."""
 
+import gc
 import itertools
 import types
 
 from magpy.recorder.callables.reads import (
-    calls_later, each_item, hashes, index, is_c, items_of, iterates, nothing, number, truth,
-    watch)
+    calls_later, each_item, index, is_c, items_of, iterates, makes_new, name_of, nothing, number,
+    operate, same_or_equal, truth, unseen, watch)
 from magpy.recorder.callables.registry import add, rule, slots
 
 TYPES = [each for each in vars(itertools).values() if isinstance(each, type)]
@@ -40,6 +41,8 @@ def composed(r, func, args, kwargs):
     for arg in args:
         if arg is not None and not isinstance(arg, int):
             hidden(r, arg)
+    if func is itertools.compress:
+        each_item(r, args[1], lambda item: truth(r, item))
 
 
 @rule(itertools.chain.__dict__["from_iterable"], kind="allocates")
@@ -49,10 +52,8 @@ def chained(r, func, args, kwargs):
     if items is not None:
         for item in items:
             hidden(r, item)
-    elif isinstance(args[1], types.GeneratorType):
-        watch(r, args[1], lambda item: hidden(r, item))
     else:
-        r.stop("unknown-callable", "chain.from_iterable of an iterator")
+        unseen(r, args[1], lambda item: hidden(r, item))
 
 
 @rule(itertools.count, kind="allocates")
@@ -72,21 +73,44 @@ def repeated(r, func, args, kwargs):
 def with_function(r, func, args, kwargs):
     place = WITH_FUNCTION[func]
     callback = kwargs.get("key", kwargs.get("func", args[place] if len(args) > place else None))
-    hidden(r, args[1 - place])
+    source = args[1 - place]
+    hidden(r, source)
+    if func is itertools.starmap:
+        each_item(r, source, lambda item: items_of(r, item))
     if callback is not None:
         calls_later(r, callback)
+        if is_c(callback) and not makes_new(callback):
+            r.stop("unknown-callable", f"{func.__name__} of {name_of(callback)}")
     elif func is itertools.filterfalse:
-        each_item(r, args[1], lambda item: truth(r, item))
-    elif func is itertools.groupby:
-        each_item(r, args[0], lambda item: hashes(r, item))
-    elif func is itertools.accumulate and items_of(r, args[0]) is None:
-        r.stop("unknown-callable", "accumulate of an iterator")
+        each_item(r, source, lambda item: truth(r, item))
+    else:
+        previous = []       # groupby compares neighbours, accumulate adds them up
+
+        def seen(item):
+            for other in previous:
+                if func is itertools.groupby:
+                    same_or_equal(r, other, item)
+                else:
+                    operate(r, "add", other, item)
+            previous[:] = [item]
+        each_item(r, source, seen)
 
 
 def internal_iterator(r, func, args, kwargs):
-    """An iterator that the recording made; what it reads was read then."""
+    """An iterator that the recording made; what it reads was read then. What its Python
+    functions give is looked at by C code, as a truth value or a key."""
     if r.know(args[0]) is not None:
         r.stop("external-iterator", type(args[0]).__qualname__)
+    if type(args[0]) in DECIDED_BY:
+        for part in gc.get_referents(args[0]):
+            if isinstance(part, (types.FunctionType, types.MethodType)):
+                watch(r, getattr(part, "__func__", part), DECIDED_BY[type(args[0])](r))
+
+
+DECIDED_BY = dict.fromkeys(
+    (itertools.filterfalse, itertools.takewhile, itertools.dropwhile),
+    lambda r: lambda found: truth(r, found))
+DECIDED_BY[itertools.groupby] = lambda r: lambda found: same_or_equal(r, found, found)
 
 
 for _kind in (*TYPES, itertools._grouper, itertools._tee, itertools._tee_dataobject):

@@ -19,7 +19,7 @@ from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 # ---- re ------------------------------------------------------------------------------------
 
 PATTERN, MATCH = re.Pattern, re.Match
-IDENTITY_TYPES.add(PATTERN)
+IDENTITY_TYPES.update({PATTERN, type(re._zero_sentinel)})
 
 
 @rule(re._compile, kind="pure")

@@ -1,20 +1,25 @@
 """Rules of the operator module: each function is the instruction of the same meaning."""
 
 import operator
+from collections import deque
 
 from magpy.recorder.callables.reads import (
     calls, compare, convert, each_item, fixed, index, iterates, known, nothing, operate, plain,
     same_or_equal, truth)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 
 BINARY = "add and_ floordiv lshift matmul mul mod or_ pow rshift sub truediv xor".split()
+
+
+NEVER_REFUSES = (list, deque)      # their in-place operators take anything, or raise
 
 
 def binary(name, inplace):
     def apply(r, func, args, kwargs):
         left, right = args
         if inplace and not plain(left):
-            r.special(f"__i{name}__", args)
+            if r.special(f"__i{name}__", args) and type(left) in NEVER_REFUSES:
+                return
         operate(r, name, left, right)
     return apply
 
@@ -72,8 +77,8 @@ def concat(r, func, args, kwargs):
 
 @rule(operator.iconcat, kind="calls")
 def concat_inplace(r, func, args, kwargs):
-    r.special("__iadd__", args)
-    operate(r, "add", *args)
+    if not r.special("__iadd__", args):
+        operate(r, "add", *args)
 
 
 @rule(operator.countOf, operator.indexOf, kind="calls")
@@ -90,29 +95,26 @@ def length_hint(r, func, args, kwargs):
 # ---- itemgetter, attrgetter, methodcaller ----------------------------------------------------
 
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+IDENTITY_TYPES.update(GETTERS)
 add(known, "allocates", *GETTERS, *[cls.__new__ for cls in GETTERS])
 add(nothing, "pure", *[method for cls in GETTERS for method in slots(cls, "__init__")])
 
 
-def arguments(r, getter):
-    """What the getter was made with. It cannot be guarded, so an outside getter must be
-    one that is guarded by identity."""
-    node = r.know(getter)
-    if node is not None and not node.const:
-        r.stop("object-read", f"arguments of an outside {type(getter).__name__}")
+def arguments(getter):
+    """What the getter was made with. No guard can read that, but it cannot change."""
     return getter.__reduce__()[1]
 
 
 @rule(*slots(operator.itemgetter, "__call__"), kind="calls")
 def get_items(r, func, args, kwargs):
-    for key in arguments(r, args[0]):
+    for key in arguments(args[0]):
         if not plain(args[1]):
             r.special("__getitem__", (args[1], key))
 
 
 @rule(*slots(operator.attrgetter, "__call__"), kind="calls")
 def get_attributes(r, func, args, kwargs):
-    for name in arguments(r, args[0]):
+    for name in arguments(args[0]):
         obj = args[1]
         for part in name.split("."):
             r.read_attr(obj, part)
@@ -130,7 +132,7 @@ def step(r, obj, name):
 @rule(*slots(operator.methodcaller, "__call__"), kind="calls")
 def call_named(r, func, args, kwargs):
     getter, obj = args
-    state = arguments(r, getter)
+    state = arguments(getter)
     if getter.__reduce__()[0] is not operator.methodcaller:
         r.stop("unknown-callable", "methodcaller with keyword arguments")
     name, rest = state[0], state[1:]

@@ -10,6 +10,9 @@ known before the call; `watch` looks at them as they come.
 """
 
 import enum
+import gc
+import itertools
+import operator
 import types
 
 import torch
@@ -272,6 +275,22 @@ def remaining(r, iterator):
         return None if any(each is None for each in columns) else list(zip(*columns))
     if kind is reversed:
         return list_of_reversed(iterator)
+    if kind is map:
+        return mapped(r, *iterator.__reduce__()[1])
+    return None
+
+
+def mapped(r, func, *sources):
+    """What a map object is going to give, where its function can be called beforehand."""
+    columns = [remaining(r, each) for each in sources]
+    if any(column is None for column in columns):
+        return None
+    rows = list(zip(*columns))
+    if type(func) is operator.itemgetter or func is len:
+        if all(type(item) in CONTAINERS for item, in rows):
+            return [func(item) for item, in rows]
+    elif KINDS.get(func) == "pure" and all(plain(row) for row in rows):
+        return [func(*row) for row in rows]
     return None
 
 
@@ -291,20 +310,6 @@ def inputs(iterator):
     return parts[1:] if type(iterator) in (map, filter) else parts
 
 
-def sources(r, obj):
-    """The generators and Python functions whose values reach a consumer of *obj*
-    unseen, at any depth of zip, map and enumerate."""
-    kind = type(obj)
-    if kind is types.GeneratorType:
-        return [obj]
-    if kind is map:
-        func = obj.__reduce__()[1][0]
-        return [getattr(func, "__func__", func)] if not is_c(func) else []
-    if kind in (zip, enumerate, filter):
-        return [source for each in inputs(obj) for source in sources(r, each)]
-    return []
-
-
 def watch(r, obj, on_item):
     """Call *on_item* for each value that *obj*, a generator or a Python function,
     gives to the C code of the current call."""
@@ -314,12 +319,63 @@ def watch(r, obj, on_item):
 def each_item(r, obj, on_item):
     """C code takes all items of *obj* and does *on_item* with each."""
     items = items_of(r, obj)
-    if items is not None:
+    if items is None:
+        unseen(r, obj, on_item)
+    else:
         for item in items:
             on_item(item)
+
+
+def unseen(r, iterator, on_item, depth=0):
+    """The items of an iterator that cannot be told beforehand. What could become one is
+    looked at: what generators and Python functions give, as it comes, and the items of
+    containers below. That is more than the items that come out, never less."""
+    kind = type(iterator)
+    if depth > 20:
+        r.stop("object-read", "iterators nested too deeply")
+    if kind is types.GeneratorType:
+        watch(r, iterator, on_item)
         return
-    for source in sources(r, obj):
-        watch(r, source, on_item)
+    if kind in SIMPLE_ITERATORS:
+        for item in remaining(r, iterator):
+            on_item(item)
+        return
+    step = getattr(kind, "__next__", None)
+    if isinstance(step, types.FunctionType):
+        watch(r, step, on_item)
+        return
+    parts = iterator.__reduce__()[1][:1] if kind is map else gc.get_referents(iterator)
+    if kind is itertools.chain:
+        on_item = flattened(r, on_item)
+    for part in parts:
+        unseen_part(r, part, on_item, depth)
+
+
+def flattened(r, on_item):
+    """For what chain() is made of: its parts, or what gives them."""
+    def on_part(part):
+        on_item(part)
+        if type(part) in CONTAINERS or hasattr(type(part), "__next__"):
+            each_item(r, part, on_item)
+    return on_part
+
+
+def unseen_part(r, part, on_item, depth):
+    """Something that a C iterator holds: its source, its function, items kept for later."""
+    if isinstance(part, (types.FunctionType, types.MethodType)):
+        watch(r, getattr(part, "__func__", part), on_item)
+    elif type(part) in CONTAINERS:
+        for item in part:
+            on_item(item)
+    elif hasattr(type(part), "__next__"):
+        unseen(r, part, on_item, depth + 1)
+    elif callable(part) and not isinstance(part, type) and not makes_new(part):
+        r.stop("unknown-callable", f"values of {name_of(part)}, from an iterator")
+
+
+def makes_new(func):
+    """Are the results of this C function plain, or made by it?"""
+    return func in TORCH_OPERATORS or func is len or KINDS.get(func) in ("pure", "allocates")
 
 
 # ---- calls --------------------------------------------------------------------------
