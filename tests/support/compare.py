@@ -153,6 +153,13 @@ def tensors(value, found=None, seen=None):
     return found
 
 
+def shared_memory(values):
+    """Which tensors in ``values`` share memory: a group number for each, by first appearance."""
+    groups = {}
+    return [groups.setdefault(t.untyped_storage().data_ptr(), len(groups)) if t.numel() and t.layout == torch.strided else None
+            for t in tensors(values)]
+
+
 def _tensors_of(module):
     return list(module.parameters()) + list(module.buffers())
 

@@ -61,6 +61,10 @@ def check(build, inputs=batch, *, calls=4, backend="eager", captures=1, train=Fa
         comparison.pair_deep([args, kwargs], [plain_args, plain_kwargs])
         comparison.equal(got, want, f"call {i}: result")
         compare.equal([args, kwargs], [plain_args, plain_kwargs], f"call {i}: arguments", tolerance, backend == "eager")
+        if backend == "eager":
+            memory = [compare.shared_memory([v, a, k, list(f.parameters()) + list(f.buffers()) if isinstance(f, torch.nn.Module) else []])
+                      for v, a, k, f in ((got, args, kwargs, ours), (want, plain_args, plain_kwargs, plain))]
+            assert memory[0] == memory[1], f"call {i}: tensors share memory as {memory[0]}, in eager as {memory[1]}"
         if state is not None:
             compare.equal(state(ours), state(plain), f"call {i}: state", tolerance)
         if train:

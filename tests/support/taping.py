@@ -30,6 +30,10 @@ class FakeRecorder:
         if id(tensor) not in self.nodes:
             self.nodes[id(tensor)] = FakeNode(len(self.nodes), path, tensor)
 
+    @property
+    def paused(self):
+        return self.depth
+
     def pause(self):
         self.depth += 1
         self.paused_at_all += 1
