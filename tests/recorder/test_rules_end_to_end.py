@@ -14,11 +14,13 @@ import logging
 import math
 import operator
 import re
+import threading
 import types
 import typing
 import warnings
 import weakref
 
+import numpy
 import pytest
 import torch
 
@@ -28,6 +30,7 @@ from support.expect import assert_counts, batch, program
 NUMBERS = [1, 2, 3]
 TABLE = {"a": 1, "b": [1, 2], "c": {"k": 2.0}}
 ADD_TWICE = functools.partial(torch.add, alpha=2)
+VARIABLE = contextvars.ContextVar("VARIABLE", default=3)
 Point = collections.namedtuple("Point", "x y")
 
 
@@ -169,6 +172,32 @@ def test_torch_things_that_are_no_operators(x):
         y = torch.mm(x, x.t())
     return (y, state, torch.finfo(x.dtype).max, torch.iinfo(torch.int32).max, torch.Size([1, 2]).numel(),
             torch.device("cpu").type, torch.promote_types(torch.float16, torch.float32))
+
+
+@program
+def test_numpy_on_plain_numbers(x):
+    small = numpy.zeros((2, 2))
+    small[0, 1] = 3
+    return x / numpy.sqrt(x.shape[-1]) * numpy.prod(x.shape) * float(small.max()) + numpy.pi, int(numpy.ceil(2.3))
+
+
+@program
+def test_orders(x):
+    by_length = sorted(["bb", "a"], key=len), max(["bb", "a"], key=len)
+    by_function = sorted([3, 1, 2], key=functools.cmp_to_key(lambda a, b: b - a))
+    return x, by_length, by_function, sorted([(2, x), (1, x)], key=operator.itemgetter(0)), sorted("cab"), min(3, 2)
+
+
+LOCK = threading.Lock()
+
+
+@program
+def test_locks_and_context_variables(x):
+    with LOCK:
+        token = VARIABLE.set(x)
+        y = VARIABLE.get() * 2
+        VARIABLE.reset(token)
+    return y, VARIABLE.get(), LOCK.acquire() and LOCK.release()
 
 
 @program

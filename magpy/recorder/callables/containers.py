@@ -5,8 +5,10 @@ noted as the very method that made them, to be redone at replay. An argument who
 items are consumed (``extend``) is copied now: at replay it may be gone.
 """
 
+import gc
 import types
 from collections import OrderedDict
+from functools import cmp_to_key
 from operator import itemgetter
 
 from magpy.recorder.callables.reads import (
@@ -216,6 +218,9 @@ def list_sort(r, func, args, kwargs):
     r.mutate(owner, func, args, dict(kwargs))
 
 
+BY_FUNCTION = type(cmp_to_key(lambda a, b: 0))
+
+
 def sorts(r, source, key):
     """C code calls *key* for each item, and compares what it gives."""
     items = items_of(r, source)
@@ -227,6 +232,11 @@ def sorts(r, source, key):
         r.stop("unknown-callable", "an order of items from an iterator, by a C function")
     for item in items:
         calls(r, key, (item,))
+    if type(key) is BY_FUNCTION:
+        for part in gc.get_referents(key):
+            if not is_c(part):
+                watch(r, getattr(part, "__func__", part), lambda found: compare(r, found, 0, "__lt__"))
+        return
     if type(key) is itemgetter and all(type(item) in (tuple, list, dict) for item in items):
         keys = [key(item) for item in items]
         for a, b in zip(keys, keys[1:]):

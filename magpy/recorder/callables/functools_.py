@@ -3,6 +3,7 @@
 import functools
 import types
 
+from magpy.recorder.callables.containers import BY_FUNCTION
 from magpy.recorder.callables.reads import (
     calls, fixed, is_c, items_of, iterates, known, nothing, plain, stops)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
@@ -106,5 +107,4 @@ def cmp_to_key(r, func, args, kwargs):
         calls(r, arg, ())
 
 
-KEY = type(functools.cmp_to_key(lambda a, b: 0))
-add(nothing, "calls", *slots(KEY, "__call__ __lt__ __le__ __gt__ __ge__ __eq__ __ne__"))
+add(nothing, "calls", *slots(BY_FUNCTION, "__call__ __lt__ __le__ __gt__ __ge__ __eq__ __ne__"))

@@ -20,6 +20,8 @@ CALLABLE_ITERATOR = type(iter(int, 1))
 def kind_of(func):
     """The kind of the rule of *func*; None when it has none. Bound methods of C types go
     by the method."""
+    if type(func).__hash__ is None:
+        return None
     if func in TORCH_OPERATORS:
         return "calls"
     kind = KINDS.get(func)

@@ -13,7 +13,7 @@ import types
 import warnings
 import weakref
 
-from magpy.recorder.callables.reads import nothing, plain, stops
+from magpy.recorder.callables.reads import hashes, nothing, plain, stops
 from magpy.recorder.callables.registry import add, rule, slots
 
 
@@ -36,10 +36,41 @@ add(stops("effect"), "effect", *[
     method for cls in (io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.FileIO,
                        io.StringIO, io.BytesIO)
     for method in methods_of(cls) if method.__name__ not in ("__getattribute__",)])
-add(stops("effect"), "effect", threading.get_ident, _thread.allocate_lock,
-    *methods_of(_thread.LockType), *methods_of(_thread.RLock), _thread.start_new_thread)
+add(stops("effect"), "effect", threading.get_ident, _thread.start_new_thread)
 add(stops("object-read"), "state", sys._getframe, sys.getrefcount, sys.getsizeof,
     sys.getrecursionlimit)
+
+
+# ---- locks ----------------------------------------------------------------------------------
+
+LOCKS = (_thread.LockType, _thread.RLock)
+add(stops("effect"), "effect", *[
+    method for cls in LOCKS for method in methods_of(cls) if method.__name__ not in (
+        "__repr__", "__init__", "__getattribute__", "acquire", "release", "__enter__", "__exit__")])
+add(nothing, "allocates", _thread.allocate_lock, *LOCKS, *[cls.__new__ for cls in LOCKS])
+
+
+@rule(*[method for cls in LOCKS for method in slots(cls, "acquire __enter__")], kind="mutates")
+def acquire(r, func, args, kwargs):
+    """A lock that the call takes and gives back leaves nothing to replay: `release` takes
+    the effect away again."""
+    if len(args) > 1 or kwargs:
+        r.stop("effect", "a lock acquired with conditions")
+    if r.know(args[0]) is not None:
+        r.effect(type(args[0]).acquire, args)
+
+
+@rule(*[method for cls in LOCKS for method in slots(cls, "release __exit__")], kind="mutates")
+def release(r, func, args, kwargs):
+    lock = args[0]
+    if r.know(lock) is None:
+        return
+    for i in range(len(r.effects) - 1, -1, -1):
+        effect = r.effects[i]
+        if effect.func is type(lock).acquire and effect.args[0] is lock:
+            del r.effects[i]
+            return
+    r.stop("effect", "a lock released that was acquired outside")
 
 
 @rule(os.fspath, kind="reads")
@@ -69,6 +100,16 @@ def dereferenced(r, func, args, kwargs):
     if type(reference) is not weakref.ref:
         r.stop("object-read", f"a weak reference of type {type(reference).__name__}")
     r.edge(node, "deref", None, reference(), f"{node.path}()")
+
+
+@rule(*slots(weakref.ref, "__hash__ __eq__ __ne__"), kind="reads")
+def reference_compared(r, func, args, kwargs):
+    """By what they refer to."""
+    for arg in args:
+        if isinstance(arg, weakref.ref):
+            if r.know(arg) is not None:
+                r.stop("object-read", "comparison of an outside weak reference")
+            hashes(r, arg())
 
 
 # ---- warnings -------------------------------------------------------------------------------
