@@ -283,6 +283,10 @@ WRITES = {
     "set.update": (set, lambda o, x: o.update([3, 4])),
     "set.discard": (set, lambda o, x: o.discard(3)),
     "OrderedDict[k] =": (collections.OrderedDict, lambda o, x: o.__setitem__("k", 1)),
+    "OrderedDict.popitem": (lambda: collections.OrderedDict(a=1, b=2), lambda o, x: (
+        o.popitem(last=False), o.update(a=1), o.move_to_end("a", last=False))[0]),
+    "OrderedDict.setdefault": (lambda: collections.OrderedDict(a=1), lambda o, x: (
+        o.pop("a"), o.setdefault("a", default=1))[0]),
     "defaultdict(int)": (lambda: collections.defaultdict(int), lambda o, x: o.__setitem__("k", 1)),
     "deque.append": (lambda: collections.deque(maxlen=3), lambda o, x: o.append(1)),
     "deque.extend": (lambda: collections.deque(maxlen=3), lambda o, x: o.extend([1, 2])),
@@ -317,6 +321,31 @@ def flat(obj):
 
 class Holder:
     pass
+
+
+class Word(str):
+    pass
+
+
+class Bag:
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __iter__(self):
+        return iter(self.parts)
+
+
+class Row(Bag):
+    def __iter__(self):
+        yield from self.parts
+
+
+class Old:
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __getitem__(self, i):
+        return self.parts[i]
 
 
 def lists(): return [1, 2, 3]
@@ -374,6 +403,14 @@ STALE = {
     "groupby of lists": (nested, lambda o: len(list(itertools.groupby(o))), lambda o: o[0].__setitem__(slice(None), [3])),
     "sorted by itemgetter": (nested, lambda o: sorted(o, key=operator.itemgetter(0))[0][0], lambda o: o[1].__setitem__(0, 0)),
     "max by function": (nested, lambda o: len(max([0, 1], key=lambda i: o[i]) * [1]), lambda o: o[0].__setitem__(0, 9)),
+    "any of an object's iterator": (lambda: Bag([[1], [2]]), lambda o: all(o), lambda o: o.parts[0].clear()),
+    "any of an object's generator": (lambda: Row([[1], [2]]), lambda o: all(o), lambda o: o.parts[0].clear()),
+    "any of an old sequence": (lambda: Old([[1], [2]]), lambda o: all(o), lambda o: o.parts[0].clear()),
+    "dict of a generator": (lambda: [["a", 1]], lambda o: dict(pair for pair in o)["a"], lambda o: o[0].__setitem__(1, 4)),
+    "iter with a sentinel": (lambda: [[1], [2]], lambda o: len(list(iter(lambda n=itertools.count(): o[next(n)], [2]))),
+                             lambda o: o[0].__setitem__(0, 2)),
+    "number in a str subclass": (lambda: [Word("3")], lambda o: int(o[0]), lambda o: o.__setitem__(0, Word("4"))),
+    "getattr by a str subclass": (lambda: types.SimpleNamespace(n=1), lambda o: getattr(o, Word("n")), lambda o: setattr(o, "n", 2)),
     "str of a list": (nested, lambda o: len(str(o)), inner),
     "format of a list": (nested, lambda o: len(f"{o}" + "%s" % o + "{}".format(o)), inner),
     "join": (lambda: ["a", "b"], lambda o: len("".join(o)), lambda o: o.append("cc")),
@@ -433,14 +470,18 @@ STALE = {
 }
 
 
+REFUSED = {"number in a str subclass"}       # stops: guards cannot read such an object
+
+
 @pytest.mark.parametrize("name", STALE)
 def test_never_stale(name):
     make, read, change = STALE[name]
     outside = make()
-    compiled = magpy.compile(lambda x: x * read(outside), backend="eager", fullgraph=True)
+    compiled = magpy.compile(lambda x: x * read(outside), backend="eager", fullgraph=name not in REFUSED)
     for i in range(2):
         assert torch.equal(compiled(batch(i)), batch(i) * read(outside))
-    assert_counts(compiled, 1, 1)
+    if name not in REFUSED:
+        assert_counts(compiled, 1, 1)
     before = read(outside)
     change(outside)
     assert read(outside) != before, "the change makes no difference"

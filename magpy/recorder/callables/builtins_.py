@@ -12,20 +12,27 @@ from magpy.recorder.callables.registry import add, rule
 
 # ---- attributes ---------------------------------------------------------------------------
 
+def exact(name):
+    """An attribute's name, without what a subclass of str adds."""
+    return str.__str__(name)
+
+
 @rule(getattr, hasattr, kind="reads")
 def get_attribute(r, func, args, kwargs):
-    if type(args[1]) is str:
-        r.read_attr(args[0], args[1])
+    if isinstance(args[1], str):
+        r.read_attr(args[0], exact(args[1]))
 
 
 @rule(setattr, kind="mutates")
 def set_attribute(r, func, args, kwargs):
-    r.write_attr(*args)
+    if isinstance(args[1], str):
+        r.write_attr(args[0], exact(args[1]), args[2])
 
 
 @rule(delattr, kind="mutates")
 def delete_attribute(r, func, args, kwargs):
-    r.delete_attr(*args)
+    if isinstance(args[1], str):
+        r.delete_attr(args[0], exact(args[1]))
 
 
 @rule(callable, kind="reads")
@@ -177,6 +184,8 @@ def print_text(r, func, args, kwargs):
     for arg in args:
         if not plain(arg):
             r.stop("effect", f"print of a {type(arg).__qualname__}")
+    if not all(plain(option) for option in kwargs.values()):
+        r.stop("effect", "print with an object as option")
     r.effect(print, args, dict(kwargs))
     r.leaf()
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from magpy.recorder.callables.reads import (
     DICT_VIEWS, SIMPLE_ITERATORS, calls, compare, each_item, fixed, hashes, index, internal,
-    is_c, items_of, makes_new, nothing, plain, same_or_equal, stops, text, value, watch)
+    is_c, items_of, makes_new, nothing, plain, same_or_equal, stops, text, unseen, value, watch)
 from magpy.recorder.callables.registry import add, rule, slots
 
 ORDERINGS = "__lt__ __le__ __gt__ __ge__"
@@ -300,10 +300,10 @@ def dict_fromkeys(r, func, args, kwargs):
     each_item(r, args[1], lambda key: hashes(r, key))
 
 
-def change_key(r, owner, key, func, args):
+def change_key(r, owner, key, func, args, kwargs=None):
     """A change of one entry: later reads of that key see the recording's own value."""
     node = r.know(owner)
-    if node is not None and r.mutate(owner, func, args):
+    if node is not None and r.mutate(owner, func, args, kwargs):
         if fixed(key):
             r.written_key(node, "dict", key)
 
@@ -326,7 +326,7 @@ def dict_setdefault(r, func, args, kwargs):
     hashes(r, args[1])
     r.read_key(args[0], args[1])
     if not dict.__contains__(args[0], args[1]):
-        change_key(r, args[0], args[1], func, args)
+        change_key(r, args[0], args[1], func, args, kwargs)
 
 
 @rule(dict.pop, kind="mutates")
@@ -334,13 +334,13 @@ def dict_pop(r, func, args, kwargs):
     hashes(r, args[1])
     r.read_key(args[0], args[1])
     if dict.__contains__(args[0], args[1]):
-        change_key(r, args[0], args[1], func, args)
+        change_key(r, args[0], args[1], func, args, kwargs)
 
 
 @rule(dict.popitem, kind="mutates")
 def dict_popitem(r, func, args, kwargs):
     r.read_content(args[0])
-    r.mutate(args[0], func, args)
+    r.mutate(args[0], func, args, kwargs)
 
 
 @rule(dict.clear, kind="mutates")
@@ -393,6 +393,7 @@ def entries(r, source):
         return None
     pairs = items_of(r, source)
     if pairs is None:
+        unseen(r, source, lambda pair: items_of(r, pair))
         return None
     for pair in pairs:
         items_of(r, pair)
@@ -513,7 +514,10 @@ def set_update(r, func, args, kwargs):
     outside = r.know(owner) is not None
     copies = []
     for other in others:
-        each_item(r, other, lambda item: hashes(r, item))
+        if isinstance(other, (set, frozenset)):
+            r.read_content(other)
+        else:
+            each_item(r, other, lambda item: hashes(r, item))
         if outside:
             copies.append(frozenset(copied(r, other, func.__name__)))
             if not all(fixed(item) for item in copies[-1]):

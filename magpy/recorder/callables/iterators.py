@@ -10,7 +10,7 @@ import types
 
 from magpy.recorder.callables.reads import (
     TIMELESS, calls, calls_later, index, inputs, is_c, iterates, makes_new, name_of, remaining,
-    truth, unseen, watch)
+    same_or_equal, truth, unseen, watch)
 from magpy.recorder.callables.registry import KINDS, TORCH_OPERATORS, add, rule, slots
 
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
@@ -119,8 +119,13 @@ def composed_iterator(r, func, args, kwargs):
 
 @rule(*slots(CALLABLE_ITERATOR, "__iter__ __next__"), kind="calls")
 def callable_iterator(r, func, args, kwargs):
+    """iter(function, sentinel): C compares what the function gives with the sentinel."""
     if r.know(args[0]) is not None:
         r.stop("external-iterator", type(args[0]).__name__)
+    parts = args[0].__reduce__()[1]
+    if len(parts) == 2 and not is_c(parts[0]):
+        watch(r, getattr(parts[0], "__func__", parts[0]),
+              lambda found: same_or_equal(r, found, parts[1]))
 
 
 @rule(*slots(types.GeneratorType, "__iter__ __next__ send throw close"), kind="calls")

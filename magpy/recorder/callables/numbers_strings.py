@@ -4,6 +4,8 @@ Their methods depend on nothing but values. An argument of another type is conve
 that type's own method, which is what these rules look up.
 """
 
+import array
+
 import torch
 
 from magpy.recorder.callables.reads import (
@@ -12,6 +14,7 @@ from magpy.recorder.callables.reads import (
 from magpy.recorder.callables.registry import add, rule, slots
 
 VALUE_TYPES = (int, float, complex, bool, str, bytes, range, slice, torch.Size)
+BUFFERS = (bytearray, memoryview, array.array)
 
 
 # ---- operators and methods ------------------------------------------------------------
@@ -20,7 +23,7 @@ def operands(r, func, args, kwargs):
     """Operators look at operands of their own kind only; others are asked by their
     reflected method, which is a call of its own."""
     for arg in args:
-        if isinstance(arg, VALUE_TYPES):
+        if isinstance(arg, VALUE_TYPES + BUFFERS):
             value(r, arg)
 
 
@@ -29,7 +32,7 @@ def method_arguments(r, func, args, kwargs):
     for arg in (*args, *kwargs.values()):
         if fixed(arg):
             continue
-        if isinstance(arg, (list, tuple, dict)) or isinstance(arg, VALUE_TYPES):
+        if isinstance(arg, (list, tuple, dict, *VALUE_TYPES, *BUFFERS)):
             value(r, arg)
         else:
             convert(r, arg, "__index__")
@@ -149,7 +152,9 @@ def str_type(r, func, args, kwargs):
 @rule(bytes, kind="pure")
 def bytes_type(r, func, args, kwargs):
     for arg in args[:1]:
-        if not plain(arg) and not r.special("__bytes__", (arg,)):
+        if isinstance(arg, VALUE_TYPES + BUFFERS):
+            value(r, arg)
+        elif not r.special("__bytes__", (arg,)) and not r.special("__index__", (arg,)):
             items_of(r, arg)
 
 

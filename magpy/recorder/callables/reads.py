@@ -11,6 +11,7 @@ known before the call; `watch` looks at them as they come.
 
 import enum
 import gc
+import inspect
 import itertools
 import operator
 import types
@@ -133,8 +134,10 @@ def stops(reason):
 
 def convert(r, obj, *names):
     """Conversion of *obj* by the first of the methods *names* that its type has."""
-    if plain(obj) or is_tensor(obj) and not names:
+    if fixed(obj):
         return
+    if isinstance(obj, (*NUMBERS, str, bytes, bytearray)):
+        value(r, obj)
     for name in names:
         if r.special(name, (obj,)):
             return
@@ -340,15 +343,28 @@ def unseen(r, iterator, on_item, depth=0):
         for item in remaining(r, iterator):
             on_item(item)
         return
-    step = getattr(kind, "__next__", None)
-    if isinstance(step, types.FunctionType):
-        watch(r, step, on_item)
+    if by_python(r, kind, on_item):
         return
     parts = iterator.__reduce__()[1][:1] if kind is map else gc.get_referents(iterator)
     if kind is itertools.chain:
         on_item = flattened(r, on_item)
     for part in parts:
         unseen_part(r, part, on_item, depth)
+
+
+def by_python(r, kind, on_item):
+    """Iteration that a class does in Python. Returns whether it does."""
+    for name in ("__next__", "__iter__", "__getitem__"):
+        method = getattr(kind, name, None)
+        if isinstance(method, types.FunctionType):
+            if name == "__iter__" and not method.__code__.co_flags & inspect.CO_GENERATOR:
+                watch(r, method, lambda iterator: unseen(r, iterator, on_item))
+            else:
+                watch(r, method, on_item)
+            return True
+        if method is not None:
+            return False
+    return False
 
 
 def flattened(r, on_item):
