@@ -25,7 +25,8 @@
     }
 
 /* Runs before each instruction.  On error the instruction counts as started, as
-   the handler lookup at `error` expects. */
+   the handler lookup at `error` expects; throwflag is for CLEANUP_THROW, which
+   asserts that what it cleans up after was thrown into the frame. */
 #undef PRE_DISPATCH_GOTO
 #define PRE_DISPATCH_GOTO()                                                 \
     EXECSTATE_UNFUSE()                                                      \
@@ -35,6 +36,7 @@
     {                                                                       \
         frame->instr_ptr = next_instr;                                      \
         next_instr++;                                                       \
+        throwflag = 1;                                                      \
         goto error;                                                         \
     }
 

@@ -1097,7 +1097,7 @@ class HookFailsTests(CleanHookTestCase):
                   warnings_helper.check_no_resource_warning(self),
                   warnings.catch_warnings(action='ignore')):
                 total = len(record(func)[1])
-                for n in range(1, total, max(1, total // 300)):
+                for n in range(1, total, max(1, total // 150)):
                     list(isolated(_testexecstate.INSTRUCTION, n, Stop(), func))
         self.assertIsNone(sys.exception())
 
