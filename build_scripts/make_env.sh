@@ -52,7 +52,9 @@ pip_install() {
     STAGE_HINT=
 }
 
+# removed first: the seed's files are also another environment's
 install_finder() {
+    rm -f "$ENV_DIR/$SITE"/_magpy_checkout.*
     cp "$LIB/checkout_finder.py" "$ENV_DIR/$SITE/_magpy_checkout.py"
     echo "import _magpy_checkout" >"$ENV_DIR/$SITE/_magpy_checkout.pth"
 }

@@ -33,7 +33,8 @@ hash_parts() (
     cd -- "$ROOT" || exit
     LC_ALL=C  # one order of the file names, whatever the user's language
     list_parts "$@"
-    sum=$({ printf '%s\n' "$FLAVOUR" "$MACHTYPE" "$HOME_DIR"; sha256sum -- "${FILES[@]}"; } | sha256sum) || exit
+    # without a file name, sha256sum would read the standard input
+    sum=$({ printf '%s\n' "$FLAVOUR" "$MACHTYPE" "$HOME_DIR"; sha256sum -- "${FILES[@]:-/dev/null}"; } | sha256sum) || exit
     echo "${sum:0:16}"
 )
 
