@@ -40,7 +40,7 @@ cdef extern from "Python.h":
     _PyInterpreterFrame *PyExecState_FrameBack(_PyInterpreterFrame *frame)
     PyObject *PyExecState_FrameGenerator(_PyInterpreterFrame *frame)
     _PyInterpreterFrame *PyExecState_CurrentFrame()
-    int PyExecState_GetInstanceAttr(PyObject *obj, PyObject *name, PyObject **result)
+    int PyExecState_GetInstanceAttr(PyObject *obj, PyObject *name, PyObject **result) except -1
 
     ctypedef enum PyRefTracerEvent:
         PyRefTracer_CREATE

@@ -120,10 +120,7 @@ cdef read_method_attribute(Recorder r, method, str name):
 
 cdef object own_attribute(obj, str name):
     cdef PyObject *found = NULL
-    cdef int status = PyExecState_GetInstanceAttr(<PyObject *>obj, <PyObject *>name, &found)
-    if status < 0:
-        raise
-    if status == 0:
+    if not PyExecState_GetInstanceAttr(<PyObject *>obj, <PyObject *>name, &found):
         return ABSENT
     value = <object>found
     Py_DECREF(value)

@@ -126,8 +126,18 @@ cdef bint is_bound(obj):
     return not type(owner).__name__.startswith(("pybind11_detail_function_record", "PyCapsule"))
 
 
-cdef bint is_singleton(obj):
-    return obj is None or obj is True or obj is False or obj is Ellipsis or obj is NotImplemented
+cdef bint is_unique(leaf):
+    """Is there only one object of this value, so that equal means identical?"""
+    if leaf is None or leaf is True or leaf is False or leaf is Ellipsis or leaf is NotImplemented:
+        return True
+    if type(leaf) is int:
+        return -5 <= leaf <= 256
+    return type(leaf) in IDENTITY_SCALARS or type(leaf) is tuple and not leaf
+
+
+cdef bint same_leaf(a, b):
+    """Equal values of one type, as guards compare them."""
+    return a == b or a != a and b != b
 
 
 cdef str kind_of(obj):

@@ -361,7 +361,7 @@ cdef int to_bool(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 
 cdef int truth_of(Recorder r, obj) except -1:
-    if type(obj) in SCALARS or is_identity_leaf(obj) and not PyType_Check(obj):
+    if type(obj) in SCALARS or type(obj) in IDENTITIES:
         return 0
     if PyDict_CheckExact(obj) or PyList_CheckExact(obj) or PyTuple_CheckExact(obj):
         read_truth(r, obj)

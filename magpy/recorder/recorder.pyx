@@ -334,7 +334,9 @@ cdef class Recorder:
 
     cpdef compare_identity(self, a, b):
         """`a is b` was asked."""
-        if is_leaf(a) and is_leaf(b) and not (is_singleton(a) or is_singleton(b)):
+        if is_leaf(a) and is_leaf(b):
+            if a is not b and type(a) is type(b) and same_leaf(a, b) or a is b and not is_unique(a):
+                self.stop("object-read", f"whether two equal values are one object: {a!r:.40}")
             return
         self.observe_identity(a)
         self.observe_identity(b)
