@@ -137,7 +137,7 @@ READERS = {
     "itertools": lambda o, x: ([*itertools.chain(o.v, o.n)], [*itertools.accumulate(o.v)], [*itertools.product(o.n, repeat=2)], x + 1),
     "itertools islice": lambda o, x: ([*itertools.islice(o.d.items(), 1)], [*itertools.chain.from_iterable(o.nested)], x + 1),
     "functools.reduce": lambda o, x: functools.reduce(lambda a, b: a * b, o.v, x),
-    "partial": lambda o, x: functools.partial(lambda a, *b, **k: a * sum(b) + sum(k.values()), x)(*o.v, **o.d),
+    "partial": lambda o, x: functools.partial(lambda t, *b, **k: t * sum(b) + sum(k.values()), x)(*o.v, **o.d),
     "operator": lambda o, x: (operator.itemgetter(0)(o.v), operator.attrgetter("items")(o)[1].v, operator.methodcaller("get", "a")(o.d), operator.contains(o.v, 7.0), operator.concat(o.v, []), x + 1),
     "math": lambda o, x: x * math.prod(o.v) + math.fsum(o.v) + math.dist(o.v[:2], [0.0, 0.0]),
     "json": lambda o, x: (json.dumps(o.d), x + 1),
