@@ -116,10 +116,9 @@ def deque_made(r, func, args, kwargs):
     rest = args if func is deque else args[1:]
     if func is not deque and args[0] is not None:
         internal(r, args[0])
-    for arg in rest[:1]:
-        items_of(r, arg)
-    for arg in rest[1:]:
-        index(r, arg)
+    given = dict(zip(("iterable", "maxlen"), rest)) | kwargs
+    items_of(r, given.get("iterable", ()))
+    index(r, given.get("maxlen"))
 
 
 @rule(deque.append, deque.appendleft, deque.clear, deque.reverse, deque.rotate, kind="mutates")

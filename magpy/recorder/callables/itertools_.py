@@ -38,6 +38,8 @@ def calls_c(iterator):
       itertools.compress, itertools.cycle, itertools.pairwise, itertools.batched,
       itertools.tee, kind="allocates")
 def composed(r, func, args, kwargs):
+    if set(kwargs) - {"repeat", "fillvalue", "n", "r", "strict"}:
+        r.stop("unknown-callable", f"itertools.{func.__name__} with its iterable by name")
     for arg in args:
         if arg is not None and not isinstance(arg, int):
             hidden(r, arg)

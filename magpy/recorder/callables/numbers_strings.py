@@ -151,7 +151,7 @@ def str_type(r, func, args, kwargs):
 
 @rule(bytes, kind="pure")
 def bytes_type(r, func, args, kwargs):
-    for arg in args[:1]:
+    for arg in (*args[:1], *kwargs.values()):
         if isinstance(arg, VALUE_TYPES + BUFFERS):
             value(r, arg)
         elif not r.special("__bytes__", (arg,)) and not r.special("__index__", (arg,)):

@@ -22,6 +22,8 @@ def of_integers(r, func, args, kwargs):
 def of_items(r, func, args, kwargs):
     for arg in args:
         each_item(r, arg, lambda item: number(r, item))
+    for start in kwargs.values():
+        number(r, start)
 
 
 @rule(*ROUNDING, kind="pure")
