@@ -18,7 +18,12 @@ stop_limit: int = 8
 #: Misses and stops that ``magpy.explain`` remembers for one callable.
 history: int = 64
 
-_SETTINGS = ("entry_limit", "stop_limit", "history")
+#: What ``torch.compiler.is_compiling()`` says during a recorded call. A recorded call is
+#: a real eager call, so it says False; but some libraries look into their tensors only
+#: to choose a faster path, and skip that where it says True. Set it to capture those.
+is_compiling: bool = False
+
+_SETTINGS = {"entry_limit": int, "stop_limit": int, "history": int, "is_compiling": bool}
 
 
 class _Config(types.ModuleType):
@@ -29,8 +34,10 @@ class _Config(types.ModuleType):
             return
         if name not in _SETTINGS:
             raise AttributeError(f"magpy.config has no setting {name!r}; there are: {', '.join(_SETTINGS)}")
-        if type(value) is not int or value < 0:
-            raise TypeError(f"magpy.config.{name} is a number from 0, not {value!r}")
+        wanted = _SETTINGS[name]
+        if type(value) is not wanted or value < 0:
+            what = "True or False" if wanted is bool else "a number from 0"
+            raise TypeError(f"magpy.config.{name} is {what}, not {value!r}")
         super().__setattr__(name, value)
 
     @contextlib.contextmanager

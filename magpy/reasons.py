@@ -55,7 +55,8 @@ REASONS = {
     "tensor-data": Reason(
         "Python code looked at the values inside a tensor",
         "keep the decision in tensor operations (torch.where), or move it out of "
-        "the function"),
+        "the function; if a library does it that does not under torch.compile, set "
+        "magpy.config.is_compiling = True"),
     "dynamic-output-shape": Reason(
         "the shape of an operation's result depends on tensor data",
         "use an operation with a fixed output shape (torch.where, a mask that is "

@@ -30,6 +30,7 @@ from magpy.hook.execstate cimport *
 from magpy.hook cimport provenance
 
 import torch
+from magpy import config
 from magpy.reasons import StopCapture
 from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Stop, Recording
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages

@@ -59,6 +59,7 @@ cdef run_recorded(recording):
     recording.tape = tape
     recording.table = tape.table
     r.recording_roots()
+    compiling = pretend_compiling(r) if config.is_compiling else None
     with tape:
         try:
             r.try_start()
@@ -67,12 +68,24 @@ cdef run_recorded(recording):
             recording.exception = error
         finally:
             r.finish()
+            if compiling is not None:
+                torch.compiler._is_compiling_flag = compiling
     recording.events = r.events
     if recording.exception is not None:
         r.note_stop("exception", type(recording.exception).__name__)
     if not r.stopped:
         r.complete()
     recording.stop = r.stop_reason
+
+
+cdef object pretend_compiling(Recorder r):
+    """Let torch.compiler.is_compiling() say True, and guard nothing for that. Returns
+    what it said before."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = True
+    node = namespace(r, torch.compiler.__dict__)
+    r.seen[(node.index, "dict", "_is_compiling_flag")] = True
+    return before
 
 
 cdef roots_of_call(Recorder r):

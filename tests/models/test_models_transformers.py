@@ -97,3 +97,15 @@ def test_gpt2_with_loss():
 def test_gpt2_attention_implementations():
     for kind in ("eager", "sdpa"):
         check(lambda: gpt2(attn_implementation=kind), tokens, context=torch.no_grad)
+
+
+def test_bert_with_a_padding_mask_captured_as_under_torch_compile():
+    """With the switch, the library skips its look into the mask, as it does for torch.compile."""
+    import magpy
+
+    def masked(i):
+        (ids,), kwargs = padded(i)
+        return (ids,), {"attention_mask": kwargs["attention_mask"].clone()}
+    with magpy.config.patch(is_compiling=True):
+        check(bert, masked)
+    assert not torch.compiler.is_compiling()
