@@ -51,8 +51,8 @@ def test_hits_do_not_grow_memory(grad):
             f(x, k=2.0)
         gc.collect()
     assert_counts(f, 1, 2000 - 1 + HITS)
-    assert len(gc.get_objects()) - objects < 100
-    assert sys.getallocatedblocks() - blocks < 1000
+    assert len(gc.get_objects()) - objects < 1000
+    assert sys.getallocatedblocks() - blocks < 5000
     # What C++ may lose: 100,000 tensors are 40 MB. Eager itself moves by up to 2 MB here.
     assert rss() - memory < 8_000_000
 
