@@ -4,7 +4,7 @@ import builtins
 import types
 
 from magpy.refgraph.graph import ABSENT
-from magpy.recorder.callables.containers import sorts
+from magpy.recorder.callables.sequences import sorts
 from magpy.recorder.callables.reads import (
     compare, each_item, index, is_tensor, nothing, operate, plain, stops, text, truth, values)
 from magpy.recorder.callables.registry import add, rule

@@ -4,7 +4,7 @@ fields, Counter's helper. The rest of that module is Python, and recorded as suc
 import _collections
 from collections import OrderedDict, defaultdict, deque
 
-from magpy.recorder.callables import containers
+from magpy.recorder.callables import mappings, sequences
 from magpy.recorder.callables.reads import (
     calls, compare, each_item, hashes, index, internal, items_of, known, plain, same_or_equal,
     stops, text)
@@ -32,7 +32,7 @@ for _name in SAME_AS_DICT.split():
 
 @rule(OrderedDict.update, *slots(OrderedDict, "__ior__"), kind="mutates")
 def ordered_update(r, func, args, kwargs):
-    new = containers.merged(r, args[1:], kwargs)
+    new = mappings.merged(r, args[1:], kwargs)
     node = r.know(args[0])
     if node is None:
         return
@@ -53,15 +53,15 @@ def move_to_end(r, func, args, kwargs):
 
 @rule(OrderedDict, kind="allocates")
 def ordered_dict(r, func, args, kwargs):
-    containers.merged(r, args, kwargs)
+    mappings.merged(r, args, kwargs)
 
 
 add(known, "allocates", OrderedDict.__new__, defaultdict.__new__, deque.__new__)
 ORDERED_VIEWS = [type(view) for view in (
     OrderedDict().keys(), OrderedDict().values(), OrderedDict().items())]
-add(containers.view_method, "reads", *[
-    method for view in ORDERED_VIEWS for method in slots(view, containers.VIEW_METHODS)])
-add(containers.simple_iterator, "reads",
+add(mappings.view_method, "reads", *[
+    method for view in ORDERED_VIEWS for method in slots(view, mappings.VIEW_METHODS)])
+add(mappings.simple_iterator, "reads",
     *slots(type(iter(OrderedDict())), "__iter__ __next__"))
 
 
@@ -75,7 +75,7 @@ FACTORY = defaultdict.__dict__["default_factory"]
 def default_dict(r, func, args, kwargs):
     rest = args if func is defaultdict else args[1:]
     known(r, func, rest[:1], {})
-    containers.merged(r, rest[1:], kwargs)
+    mappings.merged(r, rest[1:], kwargs)
 
 
 @rule(*slots(defaultdict, "__missing__"), kind="mutates")
@@ -94,7 +94,7 @@ def missing(r, func, args, kwargs):
         return
     if factory not in IMMUTABLE_FACTORIES:
         r.stop("object-write", "a new entry of an outside defaultdict")
-    containers.change_key(r, mapping, key, dict.__setitem__,
+    mappings.change_key(r, mapping, key, dict.__setitem__,
                           (mapping, key, IMMUTABLE_FACTORIES[factory]))
 
 
@@ -133,7 +133,7 @@ def deque_extend(r, func, args, kwargs):
         items_of(r, source)
     else:
         method = deque.extend if func.__name__ == "__iadd__" else func
-        r.mutate(owner, method, (owner, containers.copied(r, source, "extend")))
+        r.mutate(owner, method, (owner, sequences.copied(r, source, "extend")))
 
 
 DEQUE_CHANGES = frozenset(("pop", "popleft", "insert", "remove", "__setitem__", "__delitem__",
@@ -193,7 +193,7 @@ def deque_edit(r, func, args, kwargs):
     r.mutate(args[0], func, args)
 
 
-add(containers.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __next__"),
+add(mappings.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __next__"),
     *slots(type(reversed(deque())), "__iter__ __next__"))
 
 

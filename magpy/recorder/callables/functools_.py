@@ -3,7 +3,7 @@
 import functools
 import types
 
-from magpy.recorder.callables.containers import BY_FUNCTION
+from magpy.recorder.callables.sequences import BY_FUNCTION
 from magpy.recorder.callables.reads import (
     calls, fixed, is_c, items_of, iterates, known, nothing, plain, stops)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots

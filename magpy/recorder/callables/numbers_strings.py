@@ -9,8 +9,8 @@ import array
 import torch
 
 from magpy.recorder.callables.reads import (
-    convert, each_item, fixed, index, internals, is_tensor, items_of, nothing, number, plain, text, value,
-    values)
+    convert, each_item, fixed, index, internals, is_tensor, items_of, nothing, number, plain,
+    text, value, values)
 from magpy.recorder.callables.registry import add, rule, slots
 
 VALUE_TYPES = (int, float, complex, bool, str, bytes, range, slice, torch.Size)

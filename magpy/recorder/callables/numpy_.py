@@ -54,8 +54,8 @@ FUNCTIONS = "array asarray asanyarray arange zeros ones empty full linspace eye"
 
 def install():
     dispatcher = type(numpy.prod)
-    IDENTITY_TYPES.update({numpy.ufunc, dispatcher, *map(type, (
-        numpy.dtype("f4"), numpy.dtype("f8"), numpy.dtype("i4"), numpy.dtype("i8"), numpy.dtype("?")))})
+    IDENTITY_TYPES.update({numpy.ufunc, dispatcher, *[
+        type(numpy.dtype(code)) for code in ("f2", "f4", "f8", "i4", "i8", "?")]})
     add(called, "calls", numpy.ufunc.__call__, dispatcher.__call__)
     add(own_numbers, "allocates", *[
         found for found in (getattr(numpy, name) for name in FUNCTIONS.split())

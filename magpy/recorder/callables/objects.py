@@ -178,7 +178,7 @@ def type_repr(r, func, args, kwargs):
     r.read_attr(args[0], "__qualname__")
 
 
-# ---- isinstance and issubclass ----------------------------------------------------------------
+# ---- isinstance and issubclass ------------------------------------------------------------------
 
 @rule(isinstance, kind="reads")
 def is_instance(r, func, args, kwargs):
@@ -238,7 +238,7 @@ def union_check(r, func, args, kwargs):
     r.stop("unknown-callable", func.__qualname__)
 
 
-# ---- functions, methods, descriptors as objects ---------------------------------------------------
+# ---- functions, methods, descriptors as objects ----------------------------------------------
 
 @rule(super, kind="allocates")
 def super_made(r, func, args, kwargs):

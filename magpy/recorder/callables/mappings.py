@@ -1,0 +1,242 @@
+"""Rules of dict, its views, and the iterators of the builtin containers.
+
+A change of a single entry is told apart from others: what the recording has written there
+itself needs no guard when it is read again.
+"""
+
+import types
+from collections import OrderedDict
+
+from magpy.recorder.callables.reads import (
+    DICT_VIEWS, SIMPLE_ITERATORS, each_item, fixed, hashes, internal, items_of, nothing,
+    same_or_equal, stops, text, unseen)
+from magpy.recorder.callables.registry import add, rule, slots
+
+# ---- dicts ------------------------------------------------------------------------
+
+@rule(*slots(dict, "__len__"))
+def dict_len(r, func, args, kwargs):
+    r.read_len(args[0])
+
+
+@rule(*slots(dict, "__repr__"), *[
+    method for view in DICT_VIEWS for method in slots(view, "__repr__")])
+def dict_repr(r, func, args, kwargs):
+    for item in items_of(r, args[0]):
+        text(r, item, "__repr__")
+        if isinstance(args[0], dict):
+            text(r, dict.__getitem__(args[0], item), "__repr__")
+
+
+add(stops("object-read"), "random", *slots(dict, "__sizeof__"))
+
+
+@rule(dict.get, *slots(dict, "__contains__"))
+def dict_lookup(r, func, args, kwargs):
+    hashes(r, args[1])
+    r.read_key(args[0], args[1])
+
+
+@rule(*slots(dict, "__getitem__"))
+def dict_getitem(r, func, args, kwargs):
+    mapping, key = args
+    hashes(r, key)
+    r.read_key(mapping, key)
+    if type(mapping) is not dict and not dict.__contains__(mapping, key):
+        r.special("__missing__", (mapping, key))
+
+
+@rule(*slots(dict, "__iter__ __reversed__ copy keys values items"), kind="allocates")
+def dict_content(r, func, args, kwargs):
+    r.read_content(args[0])
+
+
+@rule(*slots(dict, "__eq__ __ne__"))
+def dict_equal(r, func, args, kwargs):
+    left, right = args
+    if not isinstance(right, dict):
+        return
+    r.read_content(left)
+    r.read_content(right)
+    if dict.__len__(left) != dict.__len__(right):
+        return
+    for key in dict.__iter__(left):
+        hashes(r, key)
+        if dict.__contains__(right, key):
+            same_or_equal(r, dict.__getitem__(left, key), dict.__getitem__(right, key))
+
+
+add(nothing, "pure", *slots(dict, "__lt__ __le__ __gt__ __ge__"))
+
+
+@rule(*slots(dict, "__or__ __ror__"), kind="allocates")
+def dict_union(r, func, args, kwargs):
+    if all(isinstance(arg, dict) for arg in args):
+        for arg in args:
+            r.read_content(arg)
+
+
+@rule(dict.__dict__["fromkeys"], kind="allocates")
+def dict_fromkeys(r, func, args, kwargs):
+    """args: the class, the keys, perhaps a value."""
+    if args[0] is not dict:
+        r.stop("unknown-callable", f"{args[0].__qualname__}.fromkeys")
+    each_item(r, args[1], lambda key: hashes(r, key))
+
+
+def change_key(r, owner, key, func, args, kwargs=None):
+    """A change of one entry: later reads of that key see the recording's own value."""
+    node = r.know(owner)
+    if node is not None and r.mutate(owner, func, args, kwargs):
+        if fixed(key):
+            r.written_key(node, "dict", key)
+
+
+@rule(*slots(dict, "__setitem__"), kind="mutates")
+def dict_setitem(r, func, args, kwargs):
+    hashes(r, args[1])
+    change_key(r, args[0], args[1], func, args)
+
+
+@rule(*slots(dict, "__delitem__"), kind="mutates")
+def dict_delitem(r, func, args, kwargs):
+    hashes(r, args[1])
+    r.read_key(args[0], args[1])
+    change_key(r, args[0], args[1], func, args)
+
+
+@rule(dict.setdefault, kind="mutates")
+def dict_setdefault(r, func, args, kwargs):
+    hashes(r, args[1])
+    r.read_key(args[0], args[1])
+    if not dict.__contains__(args[0], args[1]):
+        change_key(r, args[0], args[1], func, args, kwargs)
+
+
+@rule(dict.pop, kind="mutates")
+def dict_pop(r, func, args, kwargs):
+    hashes(r, args[1])
+    r.read_key(args[0], args[1])
+    if dict.__contains__(args[0], args[1]):
+        change_key(r, args[0], args[1], func, args, kwargs)
+
+
+@rule(dict.popitem, kind="mutates")
+def dict_popitem(r, func, args, kwargs):
+    r.read_content(args[0])
+    r.mutate(args[0], func, args, kwargs)
+
+
+@rule(dict.clear, kind="mutates")
+def dict_clear(r, func, args, kwargs):
+    r.mutate(args[0], func, args)
+
+
+@rule(dict.update, *slots(dict, "__ior__"), kind="mutates")
+def dict_update(r, func, args, kwargs):
+    owner, others = args[0], args[1:]
+    new = merged(r, others, kwargs)
+    node = r.know(owner)
+    if node is None:
+        return
+    if new is None:
+        r.stop("object-write", "update of an outside dict, from an iterator")
+    if r.mutate(owner, dict.update, (owner, new)):
+        for key in new:
+            if fixed(key):
+                r.written_key(node, "dict", key)
+
+
+def merged(r, others, kwargs):
+    """What dict(*others, **kwargs) will hold; None when an iterator will tell."""
+    new = {}
+    for other in others:
+        part = entries(r, other)
+        if part is None:
+            return None
+        new.update(part)
+    new.update(kwargs)
+    return new
+
+
+def entries(r, source):
+    """The entries of a mapping, or of an iterable of pairs."""
+    if isinstance(source, dict):
+        r.type_lookup(type(source), "__iter__")
+        r.type_lookup(type(source), "keys")
+        if type(source).__iter__ not in (dict.__iter__, OrderedDict.__iter__):
+            return None
+        r.read_content(source)
+        return {key: dict.__getitem__(source, key) for key in dict.__iter__(source)}
+    if type(source) is types.MappingProxyType:
+        internal(r, source)
+        return dict(source)
+    if hasattr(type(source), "keys"):
+        r.read_attr(source, "keys")
+        r.type_lookup(type(source), "__getitem__")
+        return None
+    pairs = items_of(r, source)
+    if pairs is None:
+        unseen(r, source, lambda pair: items_of(r, pair))
+        return None
+    for pair in pairs:
+        items_of(r, pair)
+        if type(pair) not in (tuple, list):
+            return None
+        hashes(r, pair[0])
+    return dict(pairs)
+
+
+# ---- views and iterators --------------------------------------------------------
+
+VIEW_METHODS = """__len__ __iter__ __reversed__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__
+    __ge__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__ __sub__ __rsub__ isdisjoint"""
+
+
+@rule(*[method for view in DICT_VIEWS for method in slots(view, VIEW_METHODS)])
+def view_method(r, func, args, kwargs):
+    """A view that the recording made: its dict's content was read then."""
+    internal(r, args[0])
+    if func.__name__ == "__contains__":
+        if type(args[0]) is DICT_VIEWS[1]:
+            for item in args[0]:
+                same_or_equal(r, item, args[1])
+        else:
+            hashes(r, args[1])
+    elif func.__name__ not in ("__len__", "__iter__", "__reversed__"):
+        for arg in args:
+            each_item(r, arg, lambda item: hashes(r, item))
+
+
+class _Sequence:
+    def __getitem__(self, i):
+        raise IndexError
+
+
+SEQUENCE_ITERATOR = type(iter(_Sequence()))     # over a class with __getitem__ alone
+
+
+@rule(*[method for kind in (*SIMPLE_ITERATORS, SEQUENCE_ITERATOR)
+        for method in slots(kind, "__iter__ __next__ __length_hint__")])
+def simple_iterator(r, func, args, kwargs):
+    """Its container was read when it was made, by whoever made it."""
+    if not fixed(args[0]) and r.know(args[0]) is not None:
+        r.stop("external-iterator", type(args[0]).__name__)
+
+
+# ---- constructors -------------------------------------------------------------------
+
+@rule(dict, kind="allocates")
+def dict_type(r, func, args, kwargs):
+    merged(r, args, kwargs)
+
+
+add(nothing, "allocates", *slots(dict, "__new__"))
+
+
+@rule(*slots(dict, "__init__"), kind="mutates")
+def dict_init(r, func, args, kwargs):
+    """dict.__init__(self, ...); *self* is None when the type is being called."""
+    if args[0] is not None and r.know(args[0]) is not None:
+        r.stop("object-write", "dict.__init__ on an outside object")
+    merged(r, args[1:], kwargs)
