@@ -4,6 +4,7 @@ Each program here gives eager's results on every call, and with ``fullgraph=True
 the user's file and line, the reason's id and what to do. A program leaves this file when MagPy learns to capture it.
 """
 import array
+import functools
 import io
 import random
 import sys
@@ -159,11 +160,31 @@ def unannotated_method(x):
     return x * len(buffer.getvalue())
 
 
+@functools.singledispatch
+def dispatched(v, x):
+    return x
+
+
+@dispatched.register
+def _(v: int, x):
+    return x * v
+
+
+def single_dispatch(x):
+    return dispatched(2, x) + dispatched(None, x)  # stop: unknown-object unknown-callable
+
+
+def instance_of_a_class_made_inside(x):
+    class Local(list):
+        pass
+    return Local([x + 1])
+
+
 PROGRAMS = [
     branch_on_data, loop_on_data, item, tolist, float_of_a_tensor, int_of_a_tensor, equality_of_tensors, allclose, numpy_array,
     tensor_in_a_list, assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, print_to_a_file, nonzero, boolean_mask,
     masked_select, unique, random_number, random_choice, random_shuffle, reads_a_file, backward_inside, autograd_grad, manual_seed,
-    default_dtype, unannotated, unannotated_type, unannotated_method]
+    single_dispatch, default_dtype, unannotated, unannotated_type, unannotated_method]
 
 
 def signed(i):
@@ -202,6 +223,14 @@ def _marked_line(f):
         if "# stop: " in lines[n - 1]:
             return n, lines[n - 1].split("# stop: ")[1].split()
     raise AssertionError(f"no marked line in {f.__name__}")
+
+
+def test_instance_of_a_class_made_inside():
+    """Its class is another one at each call, so it can't be rebuilt; there is no single line at fault."""
+    compiled = magpy.compile(instance_of_a_class_made_inside, backend="eager")
+    for i in range(3):
+        compare.equal(compiled(batch(i)), instance_of_a_class_made_inside(batch(i)))
+    assert {stop.reason for stop in magpy.explain(compiled).stops} == {"output-kind"}
 
 
 def test_the_clock():

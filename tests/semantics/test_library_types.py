@@ -181,22 +181,6 @@ def test_lru_cache():
     return lambda x: x * scale(x.shape[0])
 
 
-@built
-def test_singledispatch():
-    @functools.singledispatch
-    def act(v, x):
-        return x
-
-    @act.register
-    def _(v: int, x):
-        return x * v
-
-    @act.register
-    def _(v: str, x):
-        return x + len(v)
-    return lambda x: act(2, x) + act("abc", x) + act(None, x)
-
-
 class Output(collections.OrderedDict):
     """The shape of transformers' ModelOutput: fields mirrored into a mapping."""
 
@@ -222,18 +206,30 @@ def test_dict_like_output(x):
     return s, s[0] + 1, s["logits"], list(s)
 
 
+class Config(dict):
+    def __getattr__(self, name):
+        return self[name]
+
+
+class Stack(list):
+    def push(self, v):
+        self.append(v)
+        return self
+
+
 @program
 def test_dict_and_list_subclasses(x):
-    class Config(dict):
-        def __getattr__(self, name):
-            return self[name]
+    c = Config(k=2.0)
+    return x * c.k, Stack([x]).push(1), c, len(c)
 
-    class Stack(list):
+
+@program
+def test_subclasses_made_inside(x):
+    class Local(list):
         def push(self, v):
             self.append(v)
             return self
-    c = Config(k=2.0)
-    return x * c.k, Stack([x]).push(1), len(c)
+    return x * 2, list(Local([x]).push(1))
 
 
 @program
