@@ -22,7 +22,8 @@ copy_sources() {
         # __init__.py makes a folder a package to Cython, whatever is in it; pyproject.toml names the other two
         (cd "$ROOT" && list_parts package && printf '%s\0' "${FILES[@]}" magpy/**/__init__.py LICENSE README.md) |
             "$PYTHON" "$LIB/mirror_files.py" "$ROOT" "$WORK"
-        PACKAGE_KEY=$(hash_parts package)
+        hash_parts package
+        PACKAGE_KEY=$KEY
     done
     locate_extensions
 }

@@ -26,17 +26,16 @@ find_home() {
     FLAVOUR=${MAGPY_FLAVOUR:-release}
 }
 
-# hash_parts PART…: prints a key made of the files of those parts of the checkout and of what else decides the build:
-# the flavour, the machine, and the home, which is compiled into the interpreter as its prefix.
-# One sha256sum for all files: this is nearly all the time that the launcher takes.
-hash_parts() (
-    cd -- "$ROOT" || exit
-    LC_ALL=C  # one order of the file names, whatever the user's language
-    list_parts "$@"
-    # without a file name, sha256sum would read the standard input
-    sum=$({ printf '%s\n' "$FLAVOUR" "$MACHTYPE" "$HOME_DIR"; sha256sum -- "${FILES[@]:-/dev/null}"; } | sha256sum) || exit
-    echo "${sum:0:16}"
-)
+# hash_parts PART…: sets KEY, made of the files of those parts of the checkout and of what else decides the build: the
+# flavour, the machine, and the home, which is compiled into the interpreter as its prefix.
+# This is nearly all the time that the launcher takes: one subshell, one sha256sum for all files.
+hash_parts() {
+    # LC_ALL: one order of the file names, whatever the user's language
+    # /dev/null: without a file name, sha256sum would read the standard input
+    KEY=$(cd -- "$ROOT" && LC_ALL=C && list_parts "$@" &&
+        { printf '%s\n' "$FLAVOUR" "$MACHTYPE" "$HOME_DIR" && sha256sum -- "${FILES[@]:-/dev/null}"; } | sha256sum) || return
+    KEY=${KEY:0:16}
+}
 
 # list_parts PART…: sets FILES, relative to the checkout, which must be the current folder.
 list_parts() {
@@ -62,8 +61,8 @@ list_parts() {
 
 # read_state: sets ENV_DIR and EXT_DIR, if everything that this checkout needs is there.
 read_state() {
-    STATE_KEY=$(hash_parts cpython env package) || return
-    local file=$HOME_DIR/ready/$STATE_KEY
+    hash_parts cpython env package || return
+    local file=$HOME_DIR/ready/$KEY
     [[ -f $file ]] && { read -r ENV_DIR && read -r EXT_DIR; } <"$file" &&
         [[ -f $ENV_DIR/complete && -x $ENV_DIR/bin/magpy-python && -f $EXT_DIR/complete ]]
 }

@@ -41,15 +41,14 @@ tarball() { echo "$HOME_DIR/downloads/Python-$CPYTHON_VERSION.tar.xz"; }
 
 # locate: sets the folders that the parts of this checkout have, or will have.
 locate() {
-    local key
-    key=$(hash_parts cpython)
-    INTERPRETER_DIR=$HOME_DIR/cpython-$key
-    key=$(hash_parts cpython env)
-    ENV_DIR=$HOME_DIR/env-$(requirements_key)-$key
-    PACKAGE_KEY=$(hash_parts package)
+    hash_parts cpython
+    INTERPRETER_DIR=$HOME_DIR/cpython-$KEY
+    hash_parts cpython env
+    ENV_DIR=$HOME_DIR/env-$(requirements_key)-$KEY
+    hash_parts package
+    PACKAGE_KEY=$KEY
     # the interpreter without the patches, as build_cpython.sh --stock makes it: only the pins decide it
-    key=$({ echo "$FLAVOUR" && cat "$LIB/pins.sh"; } | short_hash)
-    STOCK_DIR=$HOME_DIR/cpython-stock-$key
+    STOCK_DIR=$HOME_DIR/cpython-stock-$({ echo "$FLAVOUR" && cat "$LIB/pins.sh"; } | short_hash)
 }
 
 # locate_extensions: the compiled modules depend on the interpreter through its headers alone, and on torch.
