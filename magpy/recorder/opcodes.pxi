@@ -27,11 +27,11 @@ HARMLESS = frozenset("""
     LOAD_ASSERTION_ERROR BUILD_LIST BUILD_TUPLE BUILD_SLICE BUILD_STRING BUILD_CONST_KEY_MAP
     MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE LIST_APPEND EXTENDED_ARG INTERPRETER_EXIT EXIT_INIT_CHECK
     UNARY_NOT SETUP_ANNOTATIONS LOAD_LOCALS ENTER_EXECUTOR INSTRUMENTED_LINE
-    MATCH_MAPPING MATCH_SEQUENCE CHECK_EXC_MATCH CHECK_EG_MATCH
+    MATCH_MAPPING MATCH_SEQUENCE CHECK_EXC_MATCH CHECK_EG_MATCH CLEANUP_THROW
     """.split())
 # Instructions of asynchronous code: an event loop decides what happens in between.
 STOPS = {name: "async" for name in """
-    GET_AWAITABLE GET_AITER GET_ANEXT END_ASYNC_FOR BEFORE_ASYNC_WITH CLEANUP_THROW""".split()}
+    GET_AWAITABLE GET_AITER GET_ANEXT END_ASYNC_FOR BEFORE_ASYNC_WITH""".split()}
 RULES_OF_OPCODES = {}       # name -> handler's name, filled by `on`
 
 cdef list NAMES_ = [None] * 256
@@ -306,6 +306,7 @@ cdef int load_super_attr(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 cdef tuple BINARY = ("add", "and", "floordiv", "lshift", "matmul", "mul", "mod", "or", "pow",
                      "rshift", "sub", "truediv", "xor")
+cdef tuple IN_PLACE = (list, dict, set, deque)
 cdef tuple COMPARE = ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__")
 cdef dict SWAPPED = {"__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",
                      "__eq__": "__eq__", "__ne__": "__ne__"}
@@ -318,7 +319,9 @@ cdef int binary_op(Recorder r, const PyExecState_EventInfo *e) except -1:
         return 0
     cdef str name = BINARY[e.oparg % 13]
     if e.oparg >= 13 and type(left) not in SCALARS:
-        apply_special(r, f"__i{name}__", (left, right))
+        if apply_special(r, f"__i{name}__", (left, right)) \
+                and isinstance(left, IN_PLACE) and not magpy_is_heap_type(type(right)):
+            return 0    # done there
     apply_special(r, f"__{name}__", (left, right))
     if type(right) is not type(left):
         apply_special(r, f"__r{name}__", (right, left))
@@ -507,13 +510,13 @@ cdef int show_value(Recorder r, const PyExecState_EventInfo *e) except -1:
     """A frame gives a value to its caller: is C code going to look at it?"""
     if not r.watches:
         return 0
-    cdef PyObject *source = PyExecState_FrameGenerator(e.frame)
-    if source == NULL:
-        source = PyExecState_FrameFunction(e.frame)
-    elif e.opcode != YIELD_VALUE:
+    cdef PyObject *generator = PyExecState_FrameGenerator(e.frame)
+    cdef PyObject *function = PyExecState_FrameFunction(e.frame)
+    if generator != NULL and e.opcode != YIELD_VALUE:
         return 0        # what a generator returns goes into StopIteration
     for watch in list(r.watches):
-        if <PyObject *>watch.source == source:
+        if <PyObject *>watch.source == function or (
+                generator != NULL and <PyObject *>watch.source == generator):
             if e.opcode == RETURN_CONST:
                 value = <object>magpy_code_const(PyExecState_FrameCode(e.frame), e.oparg)
             else:
