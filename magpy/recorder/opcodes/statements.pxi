@@ -1,0 +1,93 @@
+# with, format, import, class and match statements.
+
+cdef int before_with(Recorder r, const PyExecState_EventInfo *e) except -1:
+    manager = top(e, 1)
+    exit = look_up_type(r, type(manager), "__exit__")
+    read_class_value(r, exit)
+    apply_special(r, "__enter__", (manager,))
+    return 0
+
+
+cdef int with_except_start(Recorder r, const PyExecState_EventInfo *e) except -1:
+    error = top(e, 1)
+    dispatch_call(r, top(e, 4), (type(error), error, error.__traceback__), None)
+    return 0
+
+
+cdef int format_simple(Recorder r, const PyExecState_EventInfo *e) except -1:
+    obj = top(e, 1)
+    if type(obj) not in SCALARS:
+        apply_special(r, "__format__", (obj, ""))
+    return 0
+
+
+cdef int format_with_spec(Recorder r, const PyExecState_EventInfo *e) except -1:
+    obj = top(e, 2)
+    if type(obj) not in SCALARS:
+        apply_special(r, "__format__", (obj, top(e, 1)))
+    return 0
+
+
+cdef int convert_value(Recorder r, const PyExecState_EventInfo *e) except -1:
+    obj = top(e, 1)
+    if type(obj) not in SCALARS:
+        apply_special(r, "__str__" if e.oparg == 1 else "__repr__", (obj,))
+    return 0
+
+
+cdef int import_name(Recorder r, const PyExecState_EventInfo *e) except -1:
+    """A module that was imported before is a read of sys.modules."""
+    read_builtin(r, e, "__import__")
+    name = name_at(e, e.oparg)
+    level = top(e, 2)
+    if level:
+        names = <object>PyExecState_FrameGlobals(e.frame)
+        package = names.get("__package__")
+        r.edge(namespace(r, names), "dict", "__package__", package, "__package__")
+        if not package:
+            return 0
+        parts = package.rsplit(".", level - 1)[0]
+        name = f"{parts}.{name}" if name else parts
+    node = namespace(r, sys.modules)
+    for known in {name, name.partition(".")[0]}:
+        module = sys.modules.get(known)
+        if module is None:
+            r.stop("import-in-forward", known)
+        r.edge(node, "dict", known, module, f"sys.modules[{known!r}]")
+    r.leaf()
+    return 0
+
+
+cdef int import_from(Recorder r, const PyExecState_EventInfo *e) except -1:
+    read_attribute(r, top(e, 1), name_at(e, e.oparg))
+    return 0
+
+
+cdef int load_build_class(Recorder r, const PyExecState_EventInfo *e) except -1:
+    read_builtin(r, e, "__build_class__")
+    return 0
+
+
+cdef int get_len(Recorder r, const PyExecState_EventInfo *e) except -1:
+    apply_special(r, "__len__", (top(e, 1),))
+    return 0
+
+
+cdef int match_class(Recorder r, const PyExecState_EventInfo *e) except -1:
+    subject = top(e, 3)
+    cls = top(e, 2)
+    names = top(e, 1)
+    if e.oparg:
+        read_attribute(r, cls, "__match_args__")
+        names = tuple(getattr(cls, "__match_args__", ()))[:e.oparg] + names
+    dispatch_call(r, isinstance, (subject, cls), None)
+    for name in names:
+        if isinstance(subject, cls) and type(name) is str:
+            read_attribute(r, subject, name)
+    return 0
+
+
+cdef int match_keys(Recorder r, const PyExecState_EventInfo *e) except -1:
+    for key in top(e, 1):
+        dispatch_call(r, getattr(top(e, 2), "get"), (key,), None)
+    return 0
