@@ -36,8 +36,8 @@ name_binary() {
 
 # configure leaves out, without an error, every module whose library it does not find
 check_modules() {
-    logged "$PYTHON" -c 'import bz2, ctypes, curses, lzma, pip, readline, sqlite3, ssl, uuid, zlib'
-    [[ $STOCK == --stock ]] || logged "$PYTHON" -c 'import sys; print(sys.magpy_info)'
+    logged "$PYTHON" -P -c 'import bz2, ctypes, curses, lzma, pip, readline, sqlite3, ssl, uuid, zlib'
+    [[ $STOCK == --stock ]] || logged "$PYTHON" -P -c 'import sys; print(sys.magpy_info)'
 }
 
 hash_headers() {

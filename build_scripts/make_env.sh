@@ -48,7 +48,7 @@ newest_sibling() {
 
 pip_install() {
     STAGE_HINT="pip could not install $1. With no network, pip needs the wheels from elsewhere: PIP_FIND_LINKS=folder."
-    logged "$ENV_DIR/bin/magpy-python" -m pip install --disable-pip-version-check --no-input -r "$1"
+    logged "$ENV_DIR/bin/magpy-python" -P -m pip install --disable-pip-version-check --no-input -r "$1"
     STAGE_HINT=
 }
 
@@ -62,10 +62,10 @@ install_finder() {
 make_env() {
     begin_stage "making the environment (torch and what it needs: gigabytes)" env
     rm -rf "$ENV_DIR"
-    logged "$INTERPRETER_DIR/bin/magpy-python" -m venv "$ENV_DIR"
+    logged "$INTERPRETER_DIR/bin/magpy-python" -P -m venv "$ENV_DIR"
     seed
     pip_install "$ROOT/build_scripts/requirements.txt"
-    logged "$ENV_DIR/bin/magpy-python" -c 'import Cython, numpy, pytest, setuptools, sklearn, torch'
+    logged "$ENV_DIR/bin/magpy-python" -P -c 'import Cython, numpy, pytest, setuptools, sklearn, torch'
     install_finder
     touch "$ENV_DIR/complete"
     end_stage

@@ -33,8 +33,8 @@ END
 
 PYTHON = f"""#!/bin/sh
 {sys.executable} "$@" || exit
-if [ "$1 $2" = "-m venv" ]; then
-    echo {sysconfig.get_path("purelib")} >"$3/lib/python3.13/site-packages/project.pth"
+if [ "$1 $2 $3" = "-P -m venv" ]; then
+    echo {sysconfig.get_path("purelib")} >"$4/lib/python3.13/site-packages/project.pth"
 fi
 """
 
