@@ -169,7 +169,8 @@ def note_stop(table, stop, cause=None):
     counters.stops[stop.reason] += 1
     history.stops.append(stop)
     history.breaks += 1
-    history.stopped_in_a_row += 1
+    if stop.reason != "exception":      # which says nothing about the next call
+        history.stopped_in_a_row += 1
     ours = stop.reason in ("internal-error", "backend-failed")
     if ours and stop.reason not in history.said and not table.settings.fullgraph:
         history.said.add(stop.reason)

@@ -360,3 +360,17 @@ def test_tensor_argument_without_operations(seen):
     x = torch.ones(2)
     f = compile_(lambda a: 7)
     assert f(x) == 7 and f(x) == 7 and numbers(f)[:2] == (1, 1)
+
+
+def test_calls_that_raise_do_not_use_up_the_stop_limit():
+    def f(x, n):
+        if n < 0:
+            raise ValueError(n)
+        return x * n
+    compiled = magpy.compile(f, backend="eager")
+    for _ in range(magpy.config.stop_limit + 2):
+        with pytest.raises(ValueError):
+            compiled(torch.ones(2), -1)
+    compiled(torch.ones(2), 2)
+    compiled(torch.ones(2), 2)
+    assert (magpy.explain(compiled).captures, magpy.explain(compiled).hits) == (1, 1)
