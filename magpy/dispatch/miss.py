@@ -67,6 +67,7 @@ def call_captured(table, args, kwargs):
         with trouble:
             pipeline.run(pipeline.REST, job)
     stop = recording.stop or trouble.stop
+    trouble.error = trouble.error or recording.fault
     if stop is None:
         note_capture(table, job)
     else:

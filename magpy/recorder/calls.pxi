@@ -193,7 +193,7 @@ cdef make_instance(Recorder r, cls, tuple args, kwargs):
     if PyFunction_Check(maker):
         enter_function(r, maker)
     if not PyFunction_Check(maker):
-        call_maker(r, cls, maker, args, kwargs, python_setup)
+        call_maker(r, cls, maker, args, kwargs)
     if not python_setup and not PyFunction_Check(maker):
         rule = RULES.get(setup)
         if rule is None:
@@ -204,9 +204,8 @@ cdef object TYPE_CALL = type.__call__
 cdef object OBJECT_NEW = object.__new__
 
 
-cdef call_maker(Recorder r, cls, maker, tuple args, kwargs, bint python_setup):
-    """__new__ of a C type. With a Python __init__ behind it, it ignores what it is
-    given for all the types whose rule is listed in the table as a plain allocator."""
+cdef call_maker(Recorder r, cls, maker, tuple args, kwargs):
+    """__new__ of a C type."""
     if maker is OBJECT_NEW:
         return
     rule = RULES.get(maker)

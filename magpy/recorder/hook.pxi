@@ -36,13 +36,12 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
             return 0
     r.paused += 1
     r.current_frame = e.frame
-    r.current_offset = e.offset
     try:
         handler(r, e)
     except StopCapture as stop:
         r.note_stop(stop.reason, stop.detail)
     except BaseException as error:
-        r.internal_error = error
+        r.recording.fault = error
         r.note_stop("internal-error", f"{type(error).__name__}: {error}")
     finally:
         r.paused -= 1

@@ -72,11 +72,9 @@ cdef class Recorder:
     cdef set identity_marks
     cdef public int paused
     cdef public object stop_reason    # Stop or None
-    cdef public object internal_error
     cdef void *leaf_frame
     cdef bint leaf_until_exit
     cdef void *current_frame          # of the event being handled
-    cdef int current_offset
     cdef void *increment_frame        # a store that completes an increment is to come
     cdef int increment_offset
     cdef public long events

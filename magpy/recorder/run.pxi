@@ -4,13 +4,7 @@ from magpy.recorder.torch_mode import Tape
 
 LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
 
-cdef object recording_lock = threading.Lock()
-cdef object recording_thread = None
-
-
-cpdef bint is_recording() noexcept:
-    """Is this thread in the middle of a recording?"""
-    return recording_thread is not None and recording_thread == threading.get_ident()
+cdef object recording_lock = threading.Lock()      # one recording at a time in a process
 
 
 def record(fn, tuple args, dict kwargs, finish=None):
@@ -20,13 +14,11 @@ def record(fn, tuple args, dict kwargs, finish=None):
     when ``stop`` is set, the rest does not describe the whole call. ``finish(recording)``
     is called at the end, while the recorder still knows which objects are internal.
     """
-    global recording_thread
     recording = Recording(fn, args, kwargs)
     if not recording_lock.acquire(blocking=False):
         recording.stop = Stop("busy", "", *places.user_place(sys._getframe()))
         run_plainly(recording)
         return recording
-    recording_thread = threading.get_ident()
     collecting = gc.isenabled()
     gc.disable()        # finalizers of unrelated objects must not run in the middle
     started = time.perf_counter()
@@ -37,7 +29,6 @@ def record(fn, tuple args, dict kwargs, finish=None):
             finish(recording)
     finally:
         provenance.forget()
-        recording_thread = None
         recording_lock.release()
         if collecting:
             gc.enable()

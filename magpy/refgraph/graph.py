@@ -31,8 +31,8 @@ class Node:
     instead of from the call's arguments. ``obj`` is held only while recording.
     """
 
-    __slots__ = ("index", "obj", "type", "kind", "path", "const", "slot", "meta",
-                 "written", "snapshot", "owner", "written_keys", "done", "const_slot")
+    __slots__ = ("index", "obj", "type", "kind", "path", "const", "meta",
+                 "written", "snapshot", "owner", "written_keys", "done")
 
     def __init__(self, index, obj, kind, path, const=False):
         self.index = index
@@ -41,14 +41,12 @@ class Node:
         self.kind = kind
         self.path = path
         self.const = const
-        self.slot = None
         self.meta = None
         self.written = False
         self.snapshot = None
         self.owner = None
         self.written_keys = None
         self.done = None
-        self.const_slot = None
 
     def __repr__(self):
         return f"<Node {self.index} {self.path}: {self.type.__name__}>"
@@ -110,7 +108,7 @@ class Recording:
 
     __slots__ = ("fn", "args", "kwargs", "result", "exception", "stop", "nodes",
                  "edges", "effects", "tape", "table", "state", "recorder",
-                 "events", "seconds")
+                 "events", "seconds", "fault")
 
     def __init__(self, fn, args, kwargs):
         self.fn = fn
@@ -128,9 +126,10 @@ class Recording:
         self.recorder = None
         self.events = 0
         self.seconds = 0.0
+        self.fault = None       # the error behind a stop "internal-error"
 
     def release(self):
         for node in self.nodes:
             node.obj = node.snapshot = None
-        self.args = self.kwargs = self.recorder = self.table = self.tape = None
+        self.args = self.kwargs = self.recorder = self.table = self.tape = self.fault = None
         self.effects = []
