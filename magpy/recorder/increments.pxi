@@ -3,7 +3,9 @@
 from opcode import opmap
 from magpy.recorder.increment import Update, find_increments
 
-cdef dict increments_of = {}        # code -> {offset of the load: Increment}
+import weakref
+
+cdef object increments_of = weakref.WeakKeyDictionary()     # code -> {offset of the load: Increment}
 
 
 cdef object increment_at(Recorder r, const PyExecState_EventInfo *e, value):
@@ -12,7 +14,7 @@ cdef object increment_at(Recorder r, const PyExecState_EventInfo *e, value):
     if type(value) is not int and type(value) is not float:
         return None
     code = <object><PyObject *>PyExecState_FrameCode(e.frame)
-    cdef dict table = increments_of.get(code)
+    table = increments_of.get(code)
     if table is None:
         table = increments_of[code] = find_increments(code)
     found = table.get(e.offset)
