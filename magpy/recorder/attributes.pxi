@@ -203,6 +203,9 @@ cdef read_class_attribute(Recorder r, cls, str name):
     if PyFunction_Check(getter):
         return
     if r.is_internal(cls):
+        value = look_up_type(r, cls, name)      # it may be an outside base that has it
+        if value is not ABSENT:
+            read_class_value(r, value)
         return
     in_meta = look_up_type(r, meta, name)
     if in_meta is not ABSENT and magpy_has_descr_set(in_meta):

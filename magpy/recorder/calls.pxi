@@ -286,7 +286,19 @@ cdef enter_function(Recorder r, func):
         r.edge(node, "member", field, value, f"{node.path}.{name}")
         if value is not None:
             read_content(r, value)
+    read_closure(r, func, node)
     if not node.const:
         names = func.__globals__
         namespace(r, names)
         r.edge(node, "member", GLOBALS_FIELD, names, node.path + ".__globals__")
+
+
+cdef read_closure(Recorder r, func, node):
+    """The cells of a function: fixed when it is guarded by identity, else found through
+    it. Their content is read when an instruction reads it."""
+    for i, cell in enumerate(func.__closure__ or ()):
+        path = f"{node.path}.{func.__code__.co_freevars[i]}"
+        if not node.const:
+            r.edge(node, "closure", i, cell, path)
+        elif id(cell) not in r.nodes:
+            r.new_node(cell, "cell", path, True)

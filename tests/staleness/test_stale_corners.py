@@ -348,3 +348,31 @@ def test_tied_weights_untied():
     def f(x):
         return m.b(m.a(x))
     return Case(f, lambda: setattr(m.b, "weight", new), lambda: setattr(m.b, "weight", m.a.weight))
+
+
+def test_closure_of_a_function_made_inside_an_outside_function():
+    """A function made in the call shares cells of the outside function around it, which is another one each time."""
+    def make(k):
+        def outer(x):
+            return (lambda: x * k)()
+        return outer
+    f = magpy.compile(lambda g, x: g(x), backend="eager", fullgraph=True)
+    for k in (1.0, 2.0, 2.0, 3.0, 1.0):
+        g, x = make(k), batch(0)
+        compare.equal(f(g, x), g(x), f"k={k}")
+    assert (magpy.explain(f).captures, magpy.explain(f).hits) == (3, 2)
+
+
+def test_attribute_of_an_outside_base_read_through_a_class_made_inside():
+    class Base:
+        k = 2.0
+
+    def f(x):
+        class Inner(Base):
+            pass
+        return x * Inner.k
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    for k in (2.0, 2.0, 5.0, 5.0):
+        Base.k = k
+        compare.equal(compiled(batch(0)), f(batch(0)), f"k={k}")
+    assert (magpy.explain(compiled).captures, magpy.explain(compiled).hits) == (2, 2)

@@ -1,25 +1,16 @@
 # Closure variables.
 
 cdef object cell_node(Recorder r, const PyExecState_EventInfo *e, int index):
-    """The node of the closure cell in fast local *index*; None if it is internal."""
+    """The node of the closure cell in fast local *index*; None if it is internal. Outside
+    cells became nodes when the function that has them was entered: a function made
+    inside shares them, and how that one was reached says nothing about the cell."""
     cdef PyObject *cell = PyExecState_FrameLocals(e.frame)[index]
     if cell == NULL:
         return None
     node = r.nodes.get(<size_t>cell)
-    if node is not None or provenance.is_created(cell):
-        return node
-    func = <object>PyExecState_FrameFunction(e.frame)
-    owner = r.nodes.get(id(func))
-    closure = func.__closure__ or ()
-    for i, item in enumerate(closure):
-        if <PyObject *>item == cell:
-            break
-    else:
-        r.stop("unknown-object", "a cell of unknown origin")
-    if owner is None or owner.const:
-        r.keep.append(item)
-        return r.new_node(item, "cell", f"{func.__qualname__}.{func.__code__.co_freevars[i]}", True)
-    return r.edge(owner, "closure", i, item, f"{owner.path}.__closure__[{i}]")
+    if node is None and not provenance.is_created(cell):
+        r.stop("unknown-object", "a closure variable of unknown origin")
+    return node
 
 
 cdef object cell_value(object cell):

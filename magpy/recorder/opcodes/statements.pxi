@@ -59,7 +59,13 @@ cdef int import_name(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 
 cdef int import_from(Recorder r, const PyExecState_EventInfo *e) except -1:
-    read_attribute(r, top(e, 1), name_at(e, e.oparg))
+    module = top(e, 1)
+    cdef str name = name_at(e, e.oparg)
+    read_attribute(r, module, name)
+    if PyModule_Check(module) and name not in module.__dict__:      # it looks there, too
+        full = f"{module.__name__}.{name}"
+        r.edge(namespace(r, sys.modules), "dict", full, sys.modules.get(full, ABSENT),
+               f"sys.modules[{full!r}]")
     return 0
 
 
