@@ -376,3 +376,16 @@ def test_attribute_of_an_outside_base_read_through_a_class_made_inside():
         Base.k = k
         compare.equal(compiled(batch(0)), f(batch(0)), f"k={k}")
     assert (magpy.explain(compiled).captures, magpy.explain(compiled).hits) == (2, 2)
+
+
+def test_identity_of_equal_values_stops():
+    """A guard compares strings by value, so which of two equal ones it is cannot be captured."""
+    held, other = "".join(["tra", "in"]), "".join(["t", "rain"])
+
+    def f(x, mode):
+        return x + 1 if mode is held else x
+    compiled = magpy.compile(f, backend="eager")
+    for mode in (held, other, held, other, "eval"):
+        compare.equal(compiled(batch(0), mode), f(batch(0), mode), mode)
+    assert {s.reason for s in magpy.explain(compiled).stops} == {"object-read"}
+    assert magpy.explain(compiled).captures == 1       # "eval" differs in value, too
