@@ -1,5 +1,7 @@
 # The callback of the evaluation loop.
 
+from cpython.exc cimport PyErr_SetObject
+
 cdef extern from "Python.h":
     ctypedef struct PyThreadState:
         int tracing
@@ -9,6 +11,7 @@ cdef extern from "Python.h":
 cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     cdef Recorder r = <Recorder>data
     cdef Handler handler
+    cdef object interrupt = None
     # CPython raises `tracing` while it runs an audit hook or a trace function: code that
     # watches the program and is no part of it.
     if r.paused or PyThreadState_GetUnchecked().tracing:
@@ -41,10 +44,14 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     except StopCapture as stop:
         r.note_stop(stop.reason, stop.detail)
     except BaseException as error:
-        r.recording.fault = error
-        r.note_stop("internal-error", f"{type(error).__name__}: {error}")
+        r.note_fault(error)
+        if not isinstance(error, Exception):
+            interrupt = error       # Ctrl-C while a rule ran is the user's, not ours
     finally:
         r.paused -= 1
+    if interrupt is not None:
+        PyErr_SetObject(type(interrupt), interrupt)
+        return -1
     return 0
 
 

@@ -101,7 +101,8 @@ cdef class Recorder:
     # ---- running ---------------------------------------------------------
 
     cdef start(self):
-        if PyExecState_GetHook(NULL) != NULL:
+        # In a trace function (a debugger's prompt) the hook would ignore every event.
+        if PyExecState_GetHook(NULL) != NULL or PyThreadState_GetUnchecked().tracing:
             raise StopCapture("hook-in-use")
         provenance.begin()
         self.hooked = True
@@ -134,6 +135,11 @@ cdef class Recorder:
             filename, lineno, function = self.user_place()
             self.stop_reason = Stop(reason, detail, filename, lineno, function)
             self.finish()
+
+    cpdef note_fault(self, error):
+        """A bug of ours ends the capture, not the user's call."""
+        self.recording.fault = error
+        self.note_stop("internal-error", f"{type(error).__name__}: {error}")
 
     def user_place(self):
         """(file, line, function) of the innermost frame of the user's own code."""
@@ -351,8 +357,10 @@ cdef class Recorder:
         """Note the callable and the arguments. A stop here is a stop of the capture."""
         try:
             roots_of_call(self)
-        except StopCapture:
-            pass
+        except StopCapture as stop:
+            self.note_stop(stop.reason, stop.detail)
+        except Exception as error:
+            self.note_fault(error)
 
     def try_start(self):
         """Install the hook, unless something was wrong before: then the call runs plainly."""
@@ -365,8 +373,10 @@ cdef class Recorder:
     def complete(self):
         try:
             complete_recording(self)
-        except StopCapture:
-            pass
+        except StopCapture as stop:
+            self.note_stop(stop.reason, stop.detail)
+        except Exception as error:
+            self.note_fault(error)
 
     # ---- writes ----------------------------------------------------------
 
