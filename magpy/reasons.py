@@ -116,8 +116,9 @@ REASONS = {
         "another capture was under way in this process",
         "nothing to do: a later call is captured"),
     "hook-in-use": Reason(
-        "another tool uses the interpreter's execution hook on this thread",
-        "remove the other hook before calling"),
+        "the call cannot be watched: another tool uses the execution hook on this thread, or "
+        "the call comes from a trace function, such as a debugger's prompt",
+        "call it outside the debugger, or remove the other hook first"),
     "disabled": Reason(
         "a function marked with magpy.disable was called",
         "remove the mark, or call the function outside the compiled one"),
