@@ -44,13 +44,21 @@ cdef call_function(Recorder r, func, tuple args, kwargs):
     arguments do not fit starts none."""
     if "_magpy_disable" in func.__dict__:
         r.stop("disabled", func.__qualname__)
-    if func not in RULES:
-        enter_function(r, func)
     rule = RULES.get(func)
     if rule is not None:
+        know_by_identity(r, func)
         rule(r, func, args, kwargs or {})
-    elif func.__code__ in LEAF_CODE:
+        return
+    enter_function(r, func)
+    if func.__code__ in LEAF_CODE:
         r.leaf()
+
+
+cdef know_by_identity(Recorder r, func):
+    """Whether *func* has a rule depends on which function it is, not on its code alone."""
+    node = r.know(func)
+    if node is not None and not node.const:
+        check_edge(r, node, "is", func)
 
 
 cdef call_method(Recorder r, method, tuple args, kwargs):

@@ -1,5 +1,6 @@
 """Outside state that functions hold: globals, builtins, closure cells, defaults, their own code."""
 import builtins
+import copy
 import sys
 import types
 
@@ -322,3 +323,22 @@ def test_decorated_function_rewrapped():
 
     mod = types.SimpleNamespace(act=plain)
     return Case(lambda x: mod.act(x), lambda: setattr(mod, "act", doubled(plain)), lambda: setattr(mod, "act", plain))
+
+
+def first_of(value):
+    return value[0]
+
+
+@scenario
+def test_library_function_that_has_a_rule_passed_in():
+    """Its frame is not recorded, so its code is no guard of which function it is."""
+    passed = [copy.deepcopy]
+    return Case(lambda x, op: (op([1, 2]), x + 1), lambda: passed.__setitem__(0, first_of),
+                lambda: passed.__setitem__(0, copy.deepcopy), args=lambda i: (batch(i), passed[0]))
+
+
+@scenario
+def test_library_function_that_has_a_rule_in_an_attribute():
+    holder = types.SimpleNamespace(op=copy.deepcopy)
+    return Case(lambda x: (holder.op([1, 2]), x + 1), lambda: setattr(holder, "op", first_of),
+                lambda: setattr(holder, "op", copy.deepcopy))
