@@ -39,8 +39,8 @@ def get(backend="inductor", mode=None, options=None):
 
 
 def _under_context(compiler):
-    from magpy.backends import tracing
-    return tracing.under_context(compiler)
+    from magpy.backends import opaque, tracing
+    return opaque.between_opaque(tracing.under_context(compiler))
 
 
 def names():

@@ -20,7 +20,7 @@ import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from magpy.fxgraph import check
-from magpy.fxgraph.values import FACTS
+from magpy.fxgraph.values import FACTS, PART
 from magpy.recorder.torch_mode import InputRef, OpRef
 
 
@@ -113,6 +113,7 @@ class _Builder:
         for i in self.tape.ops[ref.op].paths[ref.leaf]:
             item = self.graph.create_node("call_function", operator.getitem, None, None)
             item.args = (node, i)
+            item.meta[PART] = True
             item.meta["stack_trace"] = node.meta.get("stack_trace")
             node = item
         node.meta[FACTS] = self.tape.ops[ref.op].metas[ref.leaf]

@@ -10,6 +10,7 @@ graph on fake tensors once more would take as long as AOTAutograd's own trace.
 import torch
 
 FACTS = "magpy_facts"
+PART = "magpy_part"     # on a node that takes one tensor out of an operation's result
 
 
 def add_example_values(gm, fake_mode):

@@ -27,6 +27,10 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
         r.leaf_frame = NULL
     if r.watches:
         end_watches(r, <size_t>e.frame)
+    if r.after:
+        finish_calls(r, e)
+        if not r.hooked:
+            return 0
     if e.event != PyExecState_INSTRUCTION:
         if e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
             handler = check_generator
@@ -52,6 +56,22 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     if interrupt is not None:
         PyErr_SetObject(type(interrupt), interrupt)
         return -1
+    return 0
+
+
+cdef int finish_calls(Recorder r, const PyExecState_EventInfo *e) noexcept:
+    """An event in a frame whose last instruction was a call that somebody waits for."""
+    r.paused += 1
+    try:
+        while r.after and r.after[-1][0] == <size_t>e.frame:
+            then = r.after.pop()[1]
+            then(top(e, 1) if e.event == PyExecState_INSTRUCTION else ABSENT)
+    except StopCapture as stop:
+        r.note_stop(stop.reason, stop.detail)
+    except BaseException as error:
+        r.note_fault(error)
+    finally:
+        r.paused -= 1
     return 0
 
 

@@ -81,6 +81,9 @@ cdef class Recorder:
     cdef bint hooked
     cdef set generator_frames         # of generators made by the recording
     cdef list watches                 # values that C code will look at: see watch_values
+    cdef list after                   # what to do with the result of a C call: see after_call
+    cdef int nested                   # rules that tell of calls made by C code
+    cdef public object section        # the opaque call that runs (its name), or None
 
     def __init__(self, recording):
         self.recording = recording
@@ -93,6 +96,7 @@ cdef class Recorder:
         self.identity_observed = []
         self.identity_marks = set()
         self.watches = []
+        self.after = []
         self.generator_frames = set()
         self.leaf_frame = NULL
         self.increment_frame = NULL
@@ -163,6 +167,8 @@ cdef class Recorder:
         """The node of *obj*; None for a leaf or an internal object. Else stops."""
         node = self.nodes.get(id(obj))
         if node is not None:
+            if self.section is not None and node.written and node.kind != "object":
+                self.stop_in_section(node.path)
             return node
         if provenance.is_created(<PyObject *>obj) or is_leaf(obj) or is_identity_leaf(obj):
             return None
@@ -213,6 +219,8 @@ cdef class Recorder:
     cdef read_written(self, parent, str op, key, str text, value):
         """A read after a write. If the write was an increment, the value seen depends
         on the one before: that one is guarded now."""
+        if self.section is not None:
+            self.stop_in_section(text)
         original = parent.written_keys[(op, key)]
         if original is not ABSENT:
             parent.written_keys[(op, key)] = ABSENT
@@ -318,7 +326,11 @@ cdef class Recorder:
 
     cpdef call(self, func, tuple args, dict kwargs):
         """*func* is about to be called by C code."""
-        dispatch_call(self, func, args, kwargs)
+        self.nested += 1
+        try:
+            dispatch_call(self, func, args, kwargs)
+        finally:
+            self.nested -= 1
 
     cpdef read_mro(self, cls):
         """The MRO of a class, as isinstance and super read it."""
@@ -329,6 +341,24 @@ cdef class Recorder:
         *source* yields (a generator) or returns (a Python function): C code is
         going to look at it."""
         self.watches.append(Watch(<size_t>self.current_frame, source, on_item))
+
+    cpdef after_call(self, then):
+        """When the C call that the current instruction makes is over, call
+        *then*(result), with ABSENT as the result of a call that raised."""
+        if self.nested:
+            self.stop("unknown-callable", "a function whose result matters, called by C code")
+        self.after.append((<size_t>self.current_frame, then))
+
+    cpdef begin_section(self, str name):
+        """What runs from here is one operation of the graph, and runs again at replay. It
+        may read outside state (guarded as ever), and must leave it as it is."""
+        self.section = name
+
+    cpdef end_section(self):
+        self.section = None
+
+    cdef stop_in_section(self, text):
+        self.stop("autograd-in-graph", f"{text} was written during the call, and {self.section} uses it")
 
     cpdef observe_identity(self, obj):
         """*obj*'s identity matters: keep it distinct from others of its type."""
@@ -382,6 +412,8 @@ cdef class Recorder:
 
     cpdef effect(self, func, tuple args, dict kwargs=None):
         """*func*(*args) writes to an external object: do it again at replay."""
+        if self.section is not None:
+            self.stop("autograd-in-graph", f"outside state is changed inside {self.section}")
         self.effects.append(Effect(func, args, kwargs, self.user_place()))
 
     cpdef bint mutate(self, obj, func, tuple args, dict kwargs=None):

@@ -9,17 +9,18 @@ import torch
 from magpy.reasons import StopCapture
 
 
-def _tensors_in(value):
+def tensors_in(value):
+    """The tensors in tuples, lists, slices and dicts."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, slice):
-        yield from _tensors_in((value.start, value.stop, value.step))
+        yield from tensors_in((value.start, value.stop, value.step))
     elif isinstance(value, (tuple, list)):
         for item in value:
-            yield from _tensors_in(item)
+            yield from tensors_in(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _tensors_in(item)
+            yield from tensors_in(item)
 
 
 def _check_index(args, kwargs):
@@ -27,13 +28,13 @@ def _check_index(args, kwargs):
     index = args[1]
     for part in index if type(index) is tuple else (index,):
         if isinstance(part, slice):
-            if next(_tensors_in(part), None) is not None:
+            if next(tensors_in(part), None) is not None:
                 raise StopCapture("dynamic-output-shape", "a tensor in a slice")
         elif isinstance(part, torch.Tensor):
             if part.dtype in (torch.bool, torch.uint8):
                 raise StopCapture("dynamic-output-shape", "indexing with a mask")
         elif isinstance(part, (list, tuple)):
-            for tensor in _tensors_in(part):
+            for tensor in tensors_in(part):
                 if tensor.dtype in (torch.bool, torch.uint8):
                     raise StopCapture("dynamic-output-shape", "indexing with a mask")
 
@@ -42,7 +43,7 @@ def _check_setitem(args, kwargs):
     """``x[mask] = y`` keeps x's shape, but with a slice the shapes must not be data."""
     index = args[1]
     for part in index if type(index) is tuple else (index,):
-        if isinstance(part, slice) and next(_tensors_in(part), None) is not None:
+        if isinstance(part, slice) and next(tensors_in(part), None) is not None:
             raise StopCapture("tensor-data", "a tensor in a slice")
 
 
@@ -66,13 +67,13 @@ def _check_one_hot(args, kwargs):
 
 def _check_tensor_split(args, kwargs):
     rest = (args[1:], kwargs)
-    if next(_tensors_in(rest[0]), None) is not None or \
-            next(_tensors_in(rest[1]), None) is not None:
+    if next(tensors_in(rest[0]), None) is not None or \
+            next(tensors_in(rest[1]), None) is not None:
         raise StopCapture("dynamic-output-shape", "tensor_split at a tensor")
 
 
 def _check_range(args, kwargs):
-    if next(_tensors_in((args, tuple(kwargs.values()))), None) is not None:
+    if next(tensors_in((args, tuple(kwargs.values()))), None) is not None:
         raise StopCapture("dynamic-output-shape", "a range whose bounds are tensors")
 
 
@@ -84,7 +85,7 @@ def _check_assert(args, kwargs):
 def _check_data_list(args, kwargs):
     """``torch.tensor([t, …])`` reads the tensors' values while it builds the list."""
     data = kwargs.get("data", args[-1] if args else None)
-    if isinstance(data, (list, tuple)) and next(_tensors_in(data), None) is not None:
+    if isinstance(data, (list, tuple)) and next(tensors_in(data), None) is not None:
         raise StopCapture("tensor-data", "a tensor made from a list that holds tensors")
 
 

@@ -26,6 +26,8 @@ from magpy.guards.tensor_meta import WeakTensor, impl_key, storage_key, version
 from magpy.reasons import StopCapture
 from magpy.recorder import fake_check
 from magpy.recorder.places import user_place
+from magpy.recorder.section import Section
+from magpy.recorder.torch_checks import tensors_in
 from magpy.recorder.torch_ops import CALL_METHOD, META, STATE, STOP, Handling, handling
 
 
@@ -88,6 +90,11 @@ class TensorTable:
     def add_result(self, tensor, ref):
         return self._add(tensor, ref)
 
+    def forget(self, keys):
+        """Tensors with these keys are not known any more."""
+        for key in keys:
+            del self._refs[key]
+
     def _add(self, tensor, ref):
         self._refs[impl_key(tensor)] = ref
         self._weak.append(WeakTensor(tensor))
@@ -120,6 +127,7 @@ class Tape(TorchFunctionMode):
         self._mutated_storages = set()
         self._data_storages = set()     # storages reached through .data
         self._tensors = []              # arguments of the call at hand
+        self._section = None            # the opaque call that runs
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         recorder = self.recorder
@@ -141,7 +149,9 @@ class Tape(TorchFunctionMode):
             how = handling(func)
             if how.getter is not None:
                 args = args[:1]     # a getter may get the owner class, too
-            op, tensors = self._before(how, func, args, kwargs)
+            op = None
+            if self._section is None or not self._section.own(how.name, args):
+                op, tensors = self._before(how, func, args, kwargs)
             before = [version(tensor) for tensor in tensors]
             requires_grad = how.after and args[0].requires_grad
         except Exception as error:
@@ -172,8 +182,11 @@ class Tape(TorchFunctionMode):
     def _before(self, how, func, args, kwargs):
         if how.kind is STOP:
             raise StopCapture(how.reason, how.name)
-        op = self._operation(how, func, args, kwargs, sys._getframe(3))
-        tensors, self._tensors = self._tensors, []
+        if self._section is not None:
+            op, tensors = self._section.op, self._arguments_inside(args, kwargs)
+        else:
+            op = self._operation(how, func, args, kwargs, sys._getframe(3))
+            tensors, self._tensors = self._tensors, []
         if how.check is not None:
             how.check(args, kwargs)
         if how.strided and storage_key(args[0]) in self._inputs.values():
@@ -198,28 +211,79 @@ class Tape(TorchFunctionMode):
         if how.kind is META and not found:
             return
         if how.kind is STATE:
-            self.ops.append(op)
+            if self._section is None:
+                self.ops.append(op)
             return
         if not plain:
             if result is NotImplemented:
                 return
             raise StopCapture("tensor-data", how.name)
         changed = [tensor for tensor, old in zip(tensors, before) if version(tensor) != old]
+        if self._section is not None:
+            self._after_inside(how, tensors, changed, found)
+            return
         known = self.table.known
         if found and how.returns_self and not changed and \
                 all(known(tensor) is not None for _, tensor in found):
             return
+        self._enter(op, how, tensors, changed, found)
+
+    def _enter(self, op, how, tensors, changed, found):
+        """The operation *op* gave the tensors *found*."""
         index = len(self.ops)
         op.paths = tuple([path for path, _ in found])
         op.metas = tuple([tensor_facts(tensor) for _, tensor in found])
         op.inplace = op.inplace or bool(changed)
         for leaf, (_, tensor) in enumerate(found):
-            if type(tensor) not in PLAIN_TENSORS or tensor.layout is not torch.strided:
-                raise StopCapture("tensor-subclass", _kind(tensor))
-            if known(tensor) is None:
+            check_plain(tensor)
+            if self.table.known(tensor) is None:
                 self.table.add_result(tensor, OpRef(index, leaf))
         self._note_changes(op, how, tensors, changed, found)
         self.ops.append(op)
+
+    # ---- opaque calls ---------------------------------------------------------
+
+    def begin_section(self, how, func, args, kwargs):
+        """From here to `end_section` a call runs that is one operation of the graph."""
+        with torch._C.DisableTorchFunction():
+            op = self._operation(how, func, args, kwargs, sys._getframe(1))
+            tensors, self._tensors = self._tensors, []
+            self._section = Section(op, tensors)
+
+    def end_section(self, result):
+        """The opaque call gave *result*."""
+        with torch._C.DisableTorchFunction():
+            section, self._section = self._section, None
+            self.table.forget(section.made)
+            found = []
+            if not _collect(result, (), found) and not _plain_but_for_tensors(result):
+                raise StopCapture("output-kind", f"a result of {section.name} that is no tensor or number")
+            self._enter(section.op, section.op.handling, section.tensors, section.changed(), found)
+
+    @property
+    def in_section(self):
+        return self._section is not None
+
+    def _arguments_inside(self, args, kwargs):
+        tensors = []
+        for tensor in tensors_in((args, kwargs)):
+            ref = self.table.known(tensor)
+            if ref is None:
+                ref = self._outside(tensor)
+            self._section.use(tensor, ref, type(ref) is InputRef)
+            tensors.append(tensor)
+        return tensors
+
+    def _after_inside(self, how, tensors, changed, found):
+        for _, tensor in found:
+            check_plain(tensor)
+            if self.table.known(tensor) is None:
+                self.table.add_result(tensor, OpRef(len(self.ops), None))
+                self._section.made.add(impl_key(tensor))
+        inside = TapeOp(how, None, (), {}, None)
+        inside.inplace = inside.inplace or bool(changed)
+        self._section.change(self._changes(inside, how, tensors, changed, found))
+        self._section.op.rng = self._section.op.rng or how.rng
 
     # ---- arguments ------------------------------------------------------------
 
@@ -270,6 +334,11 @@ class Tape(TorchFunctionMode):
     # ---- changes in place -----------------------------------------------------
 
     def _note_changes(self, op, how, tensors, changed, found):
+        self._mutated_storages.update(
+            [storage_key(tensor) for tensor in self._changes(op, how, tensors, changed, found)])
+
+    def _changes(self, op, how, tensors, changed, found):
+        """The tensors that an operation changed, also those without a new version."""
         if how.getter == "data":
             self._data_storages.add(storage_key(found[0][1]))
         if op.inplace and not changed:
@@ -278,11 +347,9 @@ class Tape(TorchFunctionMode):
             changed = changed + [t for t in tensors[1:] if not t.requires_grad]
         elif isinstance(op.func, types.FunctionType):
             changed = changed + [t for t in tensors if t.is_inference()]
-        for tensor in changed:
-            key = storage_key(tensor)
-            if op.inplace and key in self._data_storages:
-                raise StopCapture("leaf-mutation", f"{how.name} on x.data")
-            self._mutated_storages.add(key)
+        if op.inplace and any(storage_key(tensor) in self._data_storages for tensor in changed):
+            raise StopCapture("leaf-mutation", f"{how.name} on x.data")
+        return changed
 
     def mutated_inputs(self):
         """The InputRefs whose memory some operation changed (through a view, too)."""
@@ -317,6 +384,12 @@ def _integer_scalar(how, tensors):
     return False
 
 
+def check_plain(tensor):
+    """Stop at a result that a graph cannot hold."""
+    if type(tensor) not in PLAIN_TENSORS or tensor.layout is not torch.strided:
+        raise StopCapture("tensor-subclass", _kind(tensor))
+
+
 def tensor_facts(tensor):
     """What a compiler may want to know of a tensor in advance."""
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.requires_grad
@@ -336,6 +409,12 @@ def _collect(result, path, found):
             plain = _collect(item, path + (i,), found) and plain
         return plain and (bool(result) or type(result) in (tuple, list))
     return False
+
+
+def _plain_but_for_tensors(result):
+    if isinstance(result, (tuple, list)):
+        return all(_plain_but_for_tensors(item) for item in result)
+    return type(result) in IMMUTABLE or isinstance(result, torch.Tensor)
 
 
 def _kind(tensor):

@@ -5,6 +5,6 @@ them stops the capture when it is called: see registry.py.
 """
 
 from magpy.recorder.callables import (  # noqa: F401
-    builtins_, collections_, compiled_, context, exceptions, functools_, iterators, itertools_,
-    library, mappings, numbers_strings, numeric_modules, numpy_, objects, operator_, sequences,
+    autograd_, builtins_, collections_, compiled_, context, exceptions, functools_, iterators,
+    itertools_, library, mappings, numbers_strings, numeric_modules, numpy_, objects, operator_, sequences,
     sets, torch_operators, torch_state, world)

@@ -112,7 +112,7 @@ add(stops("random"), "random", C.Generator, *[
     if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")])
 add(stops("random"), "random", torch.manual_seed, torch.seed, torch.set_rng_state,
     torch.get_rng_state, torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
-add(stops("autograd-in-graph"), "effect", C._FunctionBase.__dict__["apply"],
+add(stops("autograd-in-graph"), "effect",
     torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
 add(stops("unknown-tensor"), "allocates", torch.from_numpy, torch.frombuffer, torch.range,
     torch.Tensor, C.TensorBase, C.TensorBase.__new__,

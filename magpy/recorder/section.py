@@ -1,0 +1,78 @@
+"""A call that is one operation of the graph, whatever it does inside.
+
+``autograd.Function.apply`` is the reason for this: its backward is Python code that
+only autograd can call, so the graph must call ``apply`` again at replay, and the
+operations inside must not be in the graph a second time. While such a section runs,
+its operations are looked at (data must not leak from it, nothing outside may be
+changed) but not taped; its result is then entered as the result of one operation.
+"""
+
+import functools
+
+from magpy.guards.tensor_meta import impl_key, storage_key, version
+from magpy.reasons import StopCapture
+from magpy.recorder.torch_ops import CALL_FUNCTION, OP, Handling
+
+
+class Section:
+    """The opaque call that runs: its TapeOp, its tensor arguments, and what it touched."""
+
+    __slots__ = ("op", "tensors", "versions", "made", "foreign", "_arguments")
+
+    def __init__(self, op, tensors):
+        self.op = op
+        self.tensors = tensors
+        self.versions = [version(tensor) for tensor in tensors]
+        self.made = set()       # impl keys of the tensors made inside
+        self.foreign = set()    # storages of outside tensors that are no arguments
+        self._arguments = {impl_key(tensor) for tensor in tensors}
+
+    @property
+    def name(self):
+        return self.op.handling.name
+
+    @staticmethod
+    def own(name, args):
+        """Something that ``apply`` does by itself: an argument that it marks dirty loses
+        its hooks."""
+        return name == "_backward_hooks.__set__" and args[1] is None
+
+    def changed(self):
+        """The arguments that were changed in place."""
+        return [tensor for tensor, old in zip(self.tensors, self.versions) if version(tensor) != old]
+
+    def use(self, tensor, ref, is_input):
+        """An operation inside takes *tensor*, known as *ref*."""
+        key = impl_key(tensor)
+        if key in self.made or key in self._arguments:
+            return
+        if not is_input:
+            raise StopCapture("autograd-in-graph", f"{self.name} uses a tensor of the call that is not its argument")
+        self.foreign.add(storage_key(tensor))
+
+    def change(self, tensors):
+        """An operation inside changed *tensors* in place."""
+        if any(storage_key(tensor) in self.foreign for tensor in tensors):
+            raise StopCapture("autograd-in-graph", f"{self.name} changes a tensor that is not its argument")
+
+
+@functools.lru_cache(maxsize=None)
+def handling_of(cls):
+    """The Handling of ``cls.apply`` for an autograd.Function. Its target is an ordinary
+    function, which prints well in a graph's code."""
+    def apply(*args, **kwargs):
+        return cls.apply(*args, **kwargs)
+    return opaque(apply, cls.__name__)
+
+
+def opaque(function, name):
+    """*function* as the target of an opaque operation called *name*."""
+    function.__name__ = function.__qualname__ = name.rstrip("_") or "apply"
+    function.__module__ = __name__
+    function.magpy_opaque = True
+    return Handling(function.__name__, OP, CALL_FUNCTION, function)
+
+
+def is_opaque(node):
+    """Must this FX node run as it is, not be traced by a compiler?"""
+    return getattr(node.target, "magpy_opaque", False) is True
