@@ -108,6 +108,7 @@ cdef complete_recording(Recorder r):
     """What can be said only at the end: which objects must be distinct, whether
     tensors were changed that share storage, and that global state is as before."""
     recording = r.recording
+    recording.tape.check_shared_memory()
     if not recording.state.matches():
         r.note_stop("global-state-changed", recording.state.why())
         return

@@ -24,7 +24,8 @@ from torch.overrides import TorchFunctionMode
 
 from magpy.guards.tensor_meta import WeakTensor, impl_key, storage_key, version
 from magpy.reasons import StopCapture
-from magpy.recorder import fake_check
+from magpy.recorder import fake_check, rewrites
+from magpy.recorder.constants import FOLDABLE, PLAIN_TENSORS, READS, SHARES_MEMORY, Constants
 from magpy.recorder.places import user_place
 from magpy.recorder.section import Section
 from magpy.recorder.torch_checks import tensors_in
@@ -101,7 +102,17 @@ class TensorTable:
         return ref
 
 
-PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+class Folded:
+    """Stands for a call that a graph could not hold, on data that are known: what it gives
+    is known, too. ``stop`` is what the call would have been stopped for."""
+
+    __slots__ = ("stop", "args")
+
+    def __init__(self, stop, args):
+        self.stop = stop
+        self.args = args
+
+
 IMMUTABLE = frozenset({
     int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device,
     torch.layout, torch.memory_format, range})
@@ -114,7 +125,8 @@ class Tape(TorchFunctionMode):
     """Records the torch functions called while it is the active function mode.
 
     *recorder* gives ``pause()``, ``resume()``, ``stopped``, ``stop(reason, detail)``
-    (which raises StopCapture) and ``external_tensor(tensor) -> Node | None``.
+    (which raises StopCapture), ``external_tensor(tensor) -> Node | None`` and
+    ``const_node(obj, path) -> Node``.
     """
 
     def __init__(self, recorder):
@@ -128,6 +140,7 @@ class Tape(TorchFunctionMode):
         self._data_storages = set()     # storages reached through .data
         self._tensors = []              # arguments of the call at hand
         self._section = None            # the opaque call that runs
+        self.constants = Constants(self.table)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         recorder = self.recorder
@@ -160,9 +173,12 @@ class Tape(TorchFunctionMode):
         result = func(*args, **kwargs)
         if op is not None:
             try:
-                if how.after is not None:
-                    how.after(args, kwargs, requires_grad)
-                self._after(op, how, tensors, before, result)
+                if type(op) is Folded:
+                    self._after_folded(op, how, tensors, before, result)
+                else:
+                    if how.after is not None:
+                        how.after(args, kwargs, requires_grad)
+                    self._after(op, how, args, kwargs, tensors, before, result)
             except Exception as error:
                 self._note(error)
         return result
@@ -180,12 +196,26 @@ class Tape(TorchFunctionMode):
             pass
 
     def _before(self, how, func, args, kwargs):
+        try:
+            return self._checked(how, func, args, kwargs)
+        except StopCapture as stop:
+            if self._section is not None or stop.reason not in FOLDABLE or how.mutates or \
+                    how.kind is STOP and stop.reason == "tensor-data" and how.name not in READS \
+                    or not self.constants.result_known(how, args, kwargs):
+                raise
+            self._tensors = []
+            return Folded(stop, (args, kwargs)), list(tensors_in((args, kwargs)))
+
+    def _checked(self, how, func, args, kwargs):
+        """The TapeOp of a call that a graph can hold, and the tensors it is given."""
+        self.check_shared_memory()
         if how.kind is STOP:
             raise StopCapture(how.reason, how.name)
         if self._section is not None:
             op, tensors = self._section.op, self._arguments_inside(args, kwargs)
         else:
-            op = self._operation(how, func, args, kwargs, sys._getframe(3))
+            args, kwargs = rewrites.rewrite(self, how, args, kwargs)
+            op = self._operation(how, func, args, kwargs, sys._getframe(4))
             tensors, self._tensors = self._tensors, []
         if how.check is not None:
             how.check(args, kwargs)
@@ -193,7 +223,22 @@ class Tape(TorchFunctionMode):
             # Guards do not hold where in its storage an input starts.
             raise StopCapture("aliasing", how.name)
         if how.verify and (how.verify == "always" or _integer_scalar(how, tensors)):
+            return self._verified(op, how, func, args, kwargs, tensors)
+        return op, tensors
+
+    def _verified(self, op, how, func, args, kwargs, tensors):
+        """Try the call on fake tensors; known numbers that it needs become its arguments."""
+        try:
             fake_check.check(func, args, kwargs, how.name)
+        except StopCapture:
+            if self._section is not None:
+                raise
+            args, kwargs, changed = rewrites.with_numbers(self.constants, how, args, kwargs)
+            if not changed:
+                raise
+            fake_check.check(func, args, kwargs, how.name)
+            op = self._operation(how, func, args, kwargs, sys._getframe(5))
+            tensors, self._tensors = self._tensors, []
         return op, tensors
 
     def _operation(self, how, func, args, kwargs, frame):
@@ -205,7 +250,22 @@ class Tape(TorchFunctionMode):
             if kwargs else {}
         return TapeOp(how, func, refs, named, user_place(frame))
 
-    def _after(self, op, how, tensors, before, result):
+    def _after_folded(self, folded, how, tensors, before, result):
+        found = []
+        plain = _collect(result, (), found)
+        given = {storage_key(tensor) for tensor in tensors}
+        if found and not plain or any(
+                t.requires_grad or storage_key(t) in given for _, t in found) or any(
+                    version(tensor) != old for tensor, old in zip(tensors, before)):
+            raise folded.stop
+        for _, tensor in found:
+            self.enter_constant(tensor)
+        if how.name in SHARES_MEMORY:
+            for array in (result, *folded.args[0], *folded.args[1].values()):
+                if isinstance(array, numpy.ndarray):
+                    self.constants.note_sharing(array, found[0][1] if found else tensors[0])
+
+    def _after(self, op, how, args, kwargs, tensors, before, result):
         found = []
         plain = _collect(result, (), found)
         if how.kind is META and not found:
@@ -226,10 +286,11 @@ class Tape(TorchFunctionMode):
         if found and how.returns_self and not changed and \
                 all(known(tensor) is not None for _, tensor in found):
             return
-        self._enter(op, how, tensors, changed, found)
+        self._enter(op, how, tensors, changed, found, (args, kwargs))
 
-    def _enter(self, op, how, tensors, changed, found):
-        """The operation *op* gave the tensors *found*."""
+    def _enter(self, op, how, tensors, changed, found, given=None):
+        """The operation *op* gave the tensors *found*; *given* are its arguments, if what
+        it does with them is known."""
         index = len(self.ops)
         op.paths = tuple([path for path, _ in found])
         op.metas = tuple([tensor_facts(tensor) for _, tensor in found])
@@ -238,7 +299,8 @@ class Tape(TorchFunctionMode):
             check_plain(tensor)
             if self.table.known(tensor) is None:
                 self.table.add_result(tensor, OpRef(index, leaf))
-        self._note_changes(op, how, tensors, changed, found)
+        changed = self._note_changes(op, how, tensors, changed, found)
+        self.constants.note_results(how, given, tensors, [t for _, t in found], changed)
         self.ops.append(op)
 
     # ---- opaque calls ---------------------------------------------------------
@@ -282,7 +344,9 @@ class Tape(TorchFunctionMode):
                 self._section.made.add(impl_key(tensor))
         inside = TapeOp(how, None, (), {}, None)
         inside.inplace = inside.inplace or bool(changed)
-        self._section.change(self._changes(inside, how, tensors, changed, found))
+        changed = self._changes(inside, how, tensors, changed, found)
+        self._section.change(changed)
+        self.constants.forget(changed)
         self._section.op.rng = self._section.op.rng or how.rng
 
     # ---- arguments ------------------------------------------------------------
@@ -328,14 +392,16 @@ class Tape(TorchFunctionMode):
             raise StopCapture("tensor-subclass", _kind(tensor))
         ref = self.table.add_input(tensor, node.index)
         self._inputs[ref] = storage_key(tensor)
+        self.constants.forget([tensor])
         self.paths[ref] = node.path
         return ref
 
     # ---- changes in place -----------------------------------------------------
 
     def _note_changes(self, op, how, tensors, changed, found):
-        self._mutated_storages.update(
-            [storage_key(tensor) for tensor in self._changes(op, how, tensors, changed, found)])
+        changed = self._changes(op, how, tensors, changed, found)
+        self._mutated_storages.update([storage_key(tensor) for tensor in changed])
+        return changed
 
     def _changes(self, op, how, tensors, changed, found):
         """The tensors that an operation changed, also those without a new version."""
@@ -345,10 +411,12 @@ class Tape(TorchFunctionMode):
             changed = tensors       # inference tensors have no version; by name, then
         elif how.hidden_update:
             changed = changed + [t for t in tensors[1:] if not t.requires_grad]
-        elif isinstance(op.func, types.FunctionType):
+        elif isinstance(op.func, types.FunctionType) or "out" in op.kwargs:
             changed = changed + [t for t in tensors if t.is_inference()]
         if op.inplace and any(storage_key(tensor) in self._data_storages for tensor in changed):
             raise StopCapture("leaf-mutation", f"{how.name} on x.data")
+        if any(self.constants.exposed(tensor) for tensor in changed):
+            raise StopCapture("aliasing", f"{how.name} on memory that a numpy array shares")
         return changed
 
     def mutated_inputs(self):
@@ -373,7 +441,33 @@ class Tape(TorchFunctionMode):
             how = handling(func)
             op = self._operation(how, func, args, kwargs, sys._getframe(1))
             tensors, self._tensors = self._tensors, []
-            self._after(op, how, tensors, [version(each) for each in tensors], result)
+            self._after(op, how, args, kwargs, tensors, [version(t) for t in tensors], result)
+
+    def check_shared_memory(self):
+        if self.constants.changed_by_numpy():
+            raise StopCapture("aliasing", "numpy wrote to memory that a tensor shares")
+
+    def enter_constant(self, tensor):
+        """Enter a tensor that was made without an operation, whose data are known: the
+        graph gets a copy of it each time."""
+        copy = tensor.detach().clone()
+        if copy.stride() != tensor.stride() or tensor.requires_grad:
+            raise StopCapture("unknown-tensor", "strides that a copy does not have")
+        how = handling(torch.clone)
+        op = TapeOp(how, torch.clone, (self.constant_input(copy),), {}, user_place(sys._getframe(1)))
+        op.paths = ((),)
+        op.metas = (tensor_facts(tensor),)
+        self.table.add_result(tensor, OpRef(len(self.ops), 0))
+        self.constants.add(tensor)
+        self.ops.append(op)
+
+    def constant_input(self, tensor):
+        """A graph input that is always this very tensor, which nobody may change."""
+        node = self.recorder.const_node(tensor, f"constant_{len(self.paths)}")
+        ref = self.table.add_input(tensor, node.index)
+        self.paths[ref] = node.path
+        self.constants.add(tensor)
+        return ref
 
 
 def _integer_scalar(how, tensors):

@@ -92,6 +92,8 @@ VETTED_MODULES = frozenset({
     "torch", "torch.functional", "torch.nn.functional", "torch._tensor", "torch.nn.init",
     "torch._lobpcg", "torch._lowrank", "torch.special", "torch.fft", "torch.linalg"})
 
+RANDOM_MODULES = frozenset({"torch.nn.init", "torch._lobpcg", "torch._lowrank"})
+
 OPERATORS = {
     "__getitem__": operator.getitem, "__setitem__": operator.setitem,
     "__invert__": operator.invert, "__and__": operator.and_, "__or__": operator.or_,

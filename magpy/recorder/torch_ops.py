@@ -23,7 +23,7 @@ import torch
 from magpy.recorder.torch_checks import AFTER, CHECKS, check_is_leaf
 from magpy.recorder.torch_names import (
     AUTOGRAD_ATTRIBUTES, AUTOGRAD_METHODS, DATA_NAMES, META_ATTRIBUTES, META_FUNCTIONS,
-    META_METHODS, OPERATORS, REBINDING_METHODS, RETURNS_SELF, SCALAR_TENSOR_IS_DATA,
+    META_METHODS, OPERATORS, RANDOM_MODULES, REBINDING_METHODS, RETURNS_SELF, SCALAR_TENSOR_IS_DATA,
     TENSOR_ATTRIBUTES, UNTAGGED_DYNAMIC, VETTED_MODULES)
 
 META, OP, STATE, STOP = "meta", "op", "state", "stop"
@@ -38,11 +38,12 @@ class Handling:
     ``getter`` is the attribute name when the function is a tensor property.
     ``check(args, kwargs)`` may raise StopCapture before the call. ``returns_self``:
     it may hand back its argument, having done nothing. ``mutates``: by its name.
+    ``foreign``: an operator of an extension, which may do anything.
     """
 
     __slots__ = ("name", "kind", "op", "target", "getter", "check", "reason",
                  "returns_self", "mutates", "rng", "verify", "after", "strided",
-                 "hidden_update")
+                 "hidden_update", "foreign")
 
     def __init__(self, name, kind, op=CALL_FUNCTION, target=None, getter=None,
                  check=None, reason=None, verify=False):
@@ -56,7 +57,7 @@ class Handling:
         self.returns_self = name in RETURNS_SELF
         self.mutates = name == "__setitem__" or (
             name.endswith("_") and not name.endswith("__"))
-        self.rng = False
+        self.rng = self.foreign = False
         self.verify = verify    # "always", "index" (only with integer scalars) or False
         self.after = AFTER.get(name)
         # Running statistics are written without a new version of their tensors.
@@ -169,7 +170,8 @@ def _classify(func):
     entry.check = CHECKS.get(entry.name)
     if entry.check is None and _dynamic_by_name(entry.name):
         return _stop(entry.name, "dynamic-output-shape")
-    entry.rng = _draws_random(entry.name)
+    entry.rng = _draws_random(entry.name) or \
+        getattr(func, "__module__", None) in RANDOM_MODULES
     if entry.name not in SCALAR_TENSOR_IS_DATA:
         entry.verify = "index"
     return entry
@@ -195,6 +197,7 @@ def _classify_operator(func):
         entry.verify = "always"
     elif namespace not in ("aten", "prims"):
         entry.verify = "always"
+        entry.foreign = True
     elif name not in SCALAR_TENSOR_IS_DATA:
         entry.verify = "index"
     entry.rng = any(torch.Tag.nondeterministic_seeded in each.tags for each in overloads)

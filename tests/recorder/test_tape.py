@@ -37,6 +37,18 @@ REPLAYED = {
     "one hot": lambda x: F.one_hot(torch.tensor([1, 0]), 3),
     "in place": lambda x: _in_place(x),
     "no_grad": lambda x: _no_grad(x),
+    "known sizes": lambda x: (
+        x.view(torch.tensor(12)), torch.zeros(torch.tensor(3)), x[:torch.tensor(2)],
+        torch.arange(torch.tensor(3)), x.repeat_interleave(torch.tensor([1, 2, 0]), 0),
+        x.repeat_interleave(torch.tensor(2)), torch.tensor_split(x, torch.tensor([1])),
+        torch.ones(2, 3).nonzero(), torch.ones(3)[torch.arange(3) > 1], x[torch.arange(3) > 0],
+        x[:, torch.eye(4)[0] > 0], x[torch.ones(3, 4).triu() > 0], F.one_hot(torch.tensor([0, 2]))),
+    "known data": lambda x: (
+        x * torch.linspace(0, 1, 3).tolist()[1], x * torch.tensor([2, 3]).prod().item(),
+        x + 1 if torch.ones(2).sum() > 1 else x, [x, -x][torch.tensor(1)],
+        x * torch.full_like(x, 2).max().item(), x * torch.empty(2).fill_(3)[0].item(),
+        torch.tensor([torch.tensor(1.0), 2.0]), [x + i for i in range(torch.tensor(2))],
+        torch.tensor(np.ones(2)), torch.tensor(np.float64(1)), torch.as_tensor(np.arange(3))),
     "out": lambda x: torch.add(x, 1, out=torch.empty(3, 4)),
     "torch.ops": lambda x: (torch.ops.aten.add(x, x), torch.ops.aten.mul.Tensor(x, x),
                             torch.ops.aten.zeros([2])),
@@ -55,6 +67,25 @@ def _in_place(x):
     return z, view
 
 
+def _changed_by_view(x):
+    known = torch.zeros(4)
+    known.view(2, 2)[0].copy_(x[0, :2])
+    return known
+
+
+def _written_by_numpy(x):
+    known = torch.zeros(4)
+    known.numpy()[0] = 5
+    return known * x
+
+
+def _written_with_numpy(x):
+    known = torch.zeros(4)
+    array = known.numpy()
+    known.add_(x[0])
+    return array.sum()
+
+
 def _no_grad(x):
     w = x.clone().detach()
     with torch.no_grad():
@@ -65,6 +96,15 @@ def _no_grad(x):
 @pytest.mark.parametrize("name", REPLAYED)
 def test_replay_equals_recording(name):
     replay(REPLAYED[name], X.clone())
+
+
+def test_known_data_of_what_inference_mode_changes():
+    def f(x):
+        known = torch.zeros(4)
+        torch.add(x[0], 1, out=known)
+        return known.tolist()
+    with torch.inference_mode():
+        assert stops(f, X.clone())[0] == "tensor-data"
 
 
 @pytest.mark.parametrize("f", [
@@ -98,15 +138,23 @@ STOPS = {
         lambda x: [1, 2, 3][x[0].argmin()], lambda x: list(range(x[0].argmin())),
         lambda x: x.storage_offset(), lambda x: torch.tensor([x[0, 0], 1.0]),
         lambda x: torch._assert(x.sum() < 99, ""), lambda x: x.untyped_storage(),
-        lambda x: x * np.ones((3, 4)), lambda x: torch.is_nonzero(x[0, 0])],
+        lambda x: x * np.ones((3, 4)), lambda x: torch.is_nonzero(x[0, 0]),
+        # Of tensors that nothing but the call has made, but not from known values alone.
+        lambda x: torch.rand(2)[0].item(), lambda x: torch.zeros(2).normal_().tolist(),
+        lambda x: torch.nn.init.xavier_normal_(torch.zeros(2, 2)).tolist(),
+        lambda x: torch.empty(2).tolist(), lambda x: torch.zeros(2).new(2).tolist(),
+        lambda x: torch.full((2,), x[0, 0]).tolist(), lambda x: torch.ones(4).add_(x[0]).tolist(),
+        lambda x: _changed_by_view(x).tolist(), lambda x: torch.full_like(x, x[0, 0]).tolist(),
+        lambda x: torch.add(x[0], 1, out=torch.zeros(4)).tolist(),
+        lambda x: torch.zeros(2).data_ptr(), lambda x: repr(torch.zeros(2))],
     "dynamic-output-shape": [
         lambda x: x[x > 0], lambda x: x.nonzero(), lambda x: torch.where(x > 0),
         lambda x: torch.unique(x), lambda x: torch.masked_select(x, x > 0),
         lambda x: F.one_hot(x.long().abs()), lambda x: torch.bincount(x[0].long().abs()),
-        lambda x: x.view(torch.tensor(12)), lambda x: torch.zeros(torch.tensor(3)),
-        lambda x: x[:torch.tensor(2)], lambda x: torch.arange(torch.tensor(3)),
-        lambda x: x.repeat_interleave(torch.tensor([1, 2, 0]), 0), lambda x: x.argwhere(),
-        lambda x: torch.tensor_split(x, torch.tensor([1])), lambda x: x.to_sparse(),
+        lambda x: x.view((x < 9).sum()), lambda x: torch.zeros((x < 9).sum()),
+        lambda x: x[:(x < 9).sum()], lambda x: torch.arange((x < 9).sum()),
+        lambda x: x.repeat_interleave(x[:, 0].long().abs(), 0), lambda x: x.argwhere(),
+        lambda x: torch.tensor_split(x, x[0, :1].long()), lambda x: x.to_sparse(),
         lambda x: torch.ops.aten.nonzero(x), lambda x: x.unique(),
         lambda x: torch.nn.utils.rnn.pack_padded_sequence(
             x[..., None], torch.tensor([4, 3, 2]), batch_first=True).data],
@@ -118,10 +166,10 @@ STOPS = {
     "leaf-mutation": [
         lambda x: x.clone().resize_(2, 2), lambda x: x.data.add_(1),
         lambda x: x.clone().map_(x, lambda a, b: a)],
-    "aliasing": [lambda x: x.as_strided((2,), (1,)), lambda x: x[1].as_strided((2,), (1,))],
+    "aliasing": [lambda x: x.as_strided((2,), (1,)), lambda x: x[1].as_strided((2,), (1,)),
+                 _written_by_numpy, _written_with_numpy],
     "graph-argument": [
-        lambda x: torch.tensor(np.ones(2)), lambda x: torch.rand(2, generator=torch.Generator()),
-        lambda x: torch.tensor(np.float64(1)),
+        lambda x: torch.rand(2, generator=torch.Generator()),
         lambda x: F.triplet_margin_with_distance_loss(x, x, x, distance_function=lambda a, b: a)],
     "unknown-tensor": [lambda x: x + torch.from_numpy(np.ones(4)), lambda x: x + IMAGE[0, 0, 0, :4],
                        lambda x: torch.FloatTensor([1, 2]) + 1],

@@ -61,10 +61,6 @@ def numpy_array(x):
     return x.numpy().sum(), x + 1  # stop: tensor-data
 
 
-def tensor_in_a_list(x):
-    return x + (torch.ones(1) in [torch.zeros(1), torch.ones(1)])  # stop: tensor-data
-
-
 def assert_on_data(x):
     assert (x * x).sum() >= 0  # stop: tensor-data
     return x + 1
@@ -182,7 +178,7 @@ def instance_of_a_class_made_inside(x):
 
 PROGRAMS = [
     branch_on_data, loop_on_data, item, tolist, float_of_a_tensor, int_of_a_tensor, equality_of_tensors, allclose, numpy_array,
-    tensor_in_a_list, assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, print_to_a_file, nonzero, boolean_mask,
+    assert_on_data, formats_a_tensor, repr_of_a_tensor, print_a_tensor, print_to_a_file, nonzero, boolean_mask,
     masked_select, unique, random_number, random_choice, random_shuffle, reads_a_file, backward_inside, autograd_grad, manual_seed,
     single_dispatch, default_dtype, unannotated, unannotated_type, unannotated_method]
 

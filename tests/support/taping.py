@@ -50,6 +50,10 @@ class FakeRecorder:
             self.stop_reason = (reason, detail)
         raise StopCapture(reason, detail)
 
+    def const_node(self, obj, path):
+        self.know(obj, path)
+        return self.nodes[id(obj)]
+
     def external_tensor(self, tensor):
         return self.nodes.get(id(tensor))
 
