@@ -22,6 +22,7 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 from magpy.fxgraph import check
 from magpy.fxgraph.values import FACTS, PART
 from magpy.recorder.torch_mode import InputRef, OpRef
+from magpy.recorder.torch_ops import opaque_target
 
 
 class BuiltGraph:
@@ -78,7 +79,10 @@ class _Builder:
         args = tuple([self.value(arg) for arg in op.args])
         if how.getter is not None:
             args += (how.getter,)
-        node = self.graph.create_node(how.op, how.target, None, None, how.name)
+        kind, target = how.op, how.target
+        if op.opaque and not how.opaque:
+            kind, target = "call_function", opaque_target(how)
+        node = self.graph.create_node(kind, target, None, None, how.name)
         node.args = args
         if op.kwargs:
             node.kwargs = {key: self.value(arg) for key, arg in op.kwargs.items()}

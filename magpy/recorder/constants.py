@@ -53,22 +53,22 @@ class Constants:
             args = args[1:]
         elif how.name in LIKE_SECOND and len(args) > 1 and isinstance(args[1], torch.Tensor):
             args = args[:1] + args[2:]
-        return all(self._value_known(arg) for arg in args) and \
-            all(self._value_known(arg) for arg in kwargs.values())
+        return all(self.value_known(arg) for arg in args) and \
+            all(self.value_known(arg) for arg in kwargs.values())
 
     def result_known(self, how, args, kwargs):
         """Does the call give the same data each time?"""
         return _deterministic(how, args) and self.all_known(how, args, kwargs)
 
-    def _value_known(self, value):
+    def value_known(self, value):
         if isinstance(value, torch.Tensor):
             return self.known(value)
         if isinstance(value, (tuple, list)):
-            return all(self._value_known(item) for item in value)
+            return all(self.value_known(item) for item in value)
         if isinstance(value, dict):
-            return all(self._value_known(item) for item in value.values())
+            return all(self.value_known(item) for item in value.values())
         if isinstance(value, slice):
-            return self._value_known((value.start, value.stop, value.step))
+            return self.value_known((value.start, value.stop, value.step))
         if isinstance(value, (numpy.ndarray, numpy.generic)):
             return value.dtype.kind in NUMBERS      # an outside one is guarded
         return isinstance(value, VALUES)

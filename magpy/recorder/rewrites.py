@@ -7,6 +7,8 @@ that number.
 
 import torch
 
+from magpy.reasons import StopCapture
+
 
 def rewrite(tape, how, args, kwargs):
     """The arguments of a call as they go onto the tape."""
@@ -94,5 +96,14 @@ def _tensor_split(tape, args, kwargs):
     return args, kwargs
 
 
-REWRITES = {"__getitem__": _get_item, "__setitem__": _set_item,
+def _new(tape, args, kwargs):
+    """To ``new`` a torch.Size is a size and any other tuple is data; a graph has only tuples."""
+    if len(args) == 2 and type(args[1]) is torch.Size:
+        if not args[1]:
+            raise StopCapture("graph-argument", "new with an empty torch.Size")
+        args = (args[0], *args[1])
+    return args, kwargs
+
+
+REWRITES = {"new": _new, "__getitem__": _get_item, "__setitem__": _set_item,
             "repeat_interleave": _repeat_interleave, "tensor_split": _tensor_split}

@@ -11,7 +11,7 @@ import functools
 
 from magpy.guards.tensor_meta import impl_key, storage_key, version
 from magpy.reasons import StopCapture
-from magpy.recorder.torch_ops import CALL_FUNCTION, OP, Handling
+from magpy.recorder.torch_ops import opaque
 
 
 class Section:
@@ -62,15 +62,7 @@ def handling_of(cls):
     function, which prints well in a graph's code."""
     def apply(*args, **kwargs):
         return cls.apply(*args, **kwargs)
-    return opaque(apply, cls.__name__)
-
-
-def opaque(function, name):
-    """*function* as the target of an opaque operation called *name*."""
-    function.__name__ = function.__qualname__ = name.rstrip("_") or "apply"
-    function.__module__ = __name__
-    function.magpy_opaque = True
-    return Handling(function.__name__, OP, CALL_FUNCTION, function)
+    return opaque(apply, cls.__name__.rstrip("_") or "apply")
 
 
 def is_opaque(node):

@@ -1,7 +1,7 @@
 """Arguments that decide whether a torch function can be in a graph.
 
 ``CHECKS[name](args, kwargs)`` runs before the call and raises StopCapture;
-``AFTER[name](args, kwargs, requires_grad_before)`` runs after it.
+``BEFORE[name](tape, args, kwargs)`` tells whether the call is going to change anything.
 """
 
 import torch
@@ -97,16 +97,31 @@ CHECKS = {
     "new_tensor": _check_data_list, "asarray": _check_data_list}
 
 
-def _after_requires_grad(args, kwargs, before):
-    if args[0].requires_grad != before:
-        raise StopCapture("autograd-in-graph", "requires_grad_")
+def _will_change_requires_grad(tape, args, kwargs):
+    wanted = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
+    return args[0].requires_grad != wanted
 
 
-AFTER = {"requires_grad_": _after_requires_grad}
+def _will_detach(tape, args, kwargs):
+    return args[0].requires_grad
 
 
-def check_is_leaf(args, kwargs):
-    """Guards don't hold is_leaf, but it follows when nothing requires grad."""
-    tensor = args[0]
-    if tensor.requires_grad and type(tensor) is not torch.nn.Parameter:
-        raise StopCapture("autograd-in-graph", "is_leaf")
+def _will_set_data(tape, args, kwargs):
+    tape.set_data(args[0], args[1])
+    return True
+
+
+BEFORE = {"requires_grad_": _will_change_requires_grad, "detach_": _will_detach,
+          "set_data": _will_set_data}
+
+
+def check_outside_autograd(how, tensor):
+    """Guards hold whether an outside tensor requires grad, not how it came to that."""
+    if how.name == "grad" or tensor.requires_grad and type(tensor) is not torch.nn.Parameter:
+        raise StopCapture("autograd-in-graph", how.name)
+
+
+def check_no_grad_yet(args, kwargs):
+    """A tensor of the call that needs no gradient has none."""
+    if args[0].requires_grad:
+        raise StopCapture("autograd-in-graph", "grad")

@@ -28,7 +28,7 @@ from magpy.recorder import fake_check, rewrites
 from magpy.recorder.constants import FOLDABLE, PLAIN_TENSORS, READS, SHARES_MEMORY, Constants
 from magpy.recorder.places import user_place
 from magpy.recorder.section import Section
-from magpy.recorder.torch_checks import tensors_in
+from magpy.recorder.torch_checks import check_outside_autograd, tensors_in
 from magpy.recorder.torch_ops import CALL_METHOD, META, STATE, STOP, Handling, handling
 
 
@@ -48,10 +48,10 @@ class InputRef(NamedTuple):
 class TapeOp:
     """One operation. In ``args`` and ``kwargs`` tensors are replaced by references and
     containers are copies; ``paths`` says how to reach each tensor of the result, and
-    ``metas`` what each looked like (`tensor_facts`)."""
+    ``metas`` what each looked like (`tensor_facts`). ``opaque``: compilers must not trace it."""
 
     __slots__ = ("handling", "func", "args", "kwargs", "paths", "metas", "place", "rng",
-                 "inplace")
+                 "inplace", "opaque")
 
     def __init__(self, handling, func, args, kwargs, place):
         self.handling = handling
@@ -63,6 +63,7 @@ class TapeOp:
         self.metas = ()
         self.rng = handling.rng
         self.inplace = handling.mutates
+        self.opaque = handling.opaque
 
     @property
     def outs(self):
@@ -137,7 +138,7 @@ class Tape(TorchFunctionMode):
         self.paths = {}                 # InputRef -> access path, in order of first use
         self._inputs = {}               # InputRef -> storage key
         self._mutated_storages = set()
-        self._data_storages = set()     # storages reached through .data
+        self._data_reads = {}           # storage key -> the operations that reached it by .data
         self._tensors = []              # arguments of the call at hand
         self._section = None            # the opaque call that runs
         self.constants = Constants(self.table)
@@ -166,7 +167,8 @@ class Tape(TorchFunctionMode):
             if self._section is None or not self._section.own(how.name, args):
                 op, tensors = self._before(how, func, args, kwargs)
             before = [version(tensor) for tensor in tensors]
-            requires_grad = how.after and args[0].requires_grad
+            if how.before is not None and op is not None and not how.before(self, args, kwargs):
+                op = None           # it is not going to do anything
         except Exception as error:
             self._note(error)
             op = None
@@ -176,8 +178,6 @@ class Tape(TorchFunctionMode):
                 if type(op) is Folded:
                     self._after_folded(op, how, tensors, before, result)
                 else:
-                    if how.after is not None:
-                        how.after(args, kwargs, requires_grad)
                     self._after(op, how, args, kwargs, tensors, before, result)
             except Exception as error:
                 self._note(error)
@@ -219,6 +219,8 @@ class Tape(TorchFunctionMode):
             tensors, self._tensors = self._tensors, []
         if how.check is not None:
             how.check(args, kwargs)
+        if how.autograd and type(self.table.known(args[0])) is InputRef:
+            check_outside_autograd(how, args[0])
         if how.strided and storage_key(args[0]) in self._inputs.values():
             # Guards do not hold where in its storage an input starts.
             raise StopCapture("aliasing", how.name)
@@ -255,7 +257,7 @@ class Tape(TorchFunctionMode):
         plain = _collect(result, (), found)
         given = {storage_key(tensor) for tensor in tensors}
         if found and not plain or any(
-                t.requires_grad or storage_key(t) in given for _, t in found) or any(
+                not t.is_leaf or storage_key(t) in given for _, t in found) or any(
                     version(tensor) != old for tensor, old in zip(tensors, before)):
             raise folded.stop
         for _, tensor in found:
@@ -283,7 +285,7 @@ class Tape(TorchFunctionMode):
             self._after_inside(how, tensors, changed, found)
             return
         known = self.table.known
-        if found and how.returns_self and not changed and \
+        if found and how.returns_self and how.before is None and not changed and \
                 all(known(tensor) is not None for _, tensor in found):
             return
         self._enter(op, how, tensors, changed, found, (args, kwargs))
@@ -302,6 +304,16 @@ class Tape(TorchFunctionMode):
         changed = self._note_changes(op, how, tensors, changed, found)
         self.constants.note_results(how, given, tensors, [t for _, t in found], changed)
         self.ops.append(op)
+        if given is not None and op.kwargs.pop("requires_grad", False):
+            self._require_grad(found[0][1])
+
+    def _require_grad(self, tensor):
+        """The last operation made *tensor* with ``requires_grad=True``. For the graph it
+        gets that afterwards: no compiler traces it."""
+        maker = self.ops[-1]
+        maker.metas = (maker.metas[0][:-1] + (False,),)
+        how = handling(torch.Tensor.requires_grad_)
+        self.ops.append(TapeOp(how, how.target, (self.table.known(tensor), True), {}, maker.place))
 
     # ---- opaque calls ---------------------------------------------------------
 
@@ -406,18 +418,34 @@ class Tape(TorchFunctionMode):
     def _changes(self, op, how, tensors, changed, found):
         """The tensors that an operation changed, also those without a new version."""
         if how.getter == "data":
-            self._data_storages.add(storage_key(found[0][1]))
+            self._data_reads.setdefault(storage_key(found[0][1]), []).append(op)
         if op.inplace and not changed:
             changed = tensors       # inference tensors have no version; by name, then
         elif how.hidden_update:
             changed = changed + [t for t in tensors[1:] if not t.requires_grad]
         elif isinstance(op.func, types.FunctionType) or "out" in op.kwargs:
             changed = changed + [t for t in tensors if t.is_inference()]
-        if op.inplace and any(storage_key(tensor) in self._data_storages for tensor in changed):
-            raise StopCapture("leaf-mutation", f"{how.name} on x.data")
+        for tensor in changed if self._data_reads else ():
+            self._note_hidden_change(op, storage_key(tensor))
         if any(self.constants.exposed(tensor) for tensor in changed):
             raise StopCapture("aliasing", f"{how.name} on memory that a numpy array shares")
         return changed
+
+    def _note_hidden_change(self, op, key):
+        """A tensor and its ``data`` share memory but not their version: autograd does not
+        notice changes, and no compiler keeps it so."""
+        for read in self._data_reads.get(key, ()):
+            read.opaque = op.opaque = True
+
+    def set_data(self, tensor, value):
+        """``tensor.data = value`` is about to run: *tensor* moves to the memory of *value*,
+        and the two do not share a version."""
+        old, new = storage_key(tensor), storage_key(value)
+        self._data_reads.setdefault(new, [])
+        self._mutated_storages.update((old, new))
+        for ref, key in self._inputs.items():
+            if ref == self.table.known(tensor):
+                self._inputs[ref] = new
 
     def mutated_inputs(self):
         """The InputRefs whose memory some operation changed (through a view, too)."""
@@ -443,6 +471,12 @@ class Tape(TorchFunctionMode):
             tensors, self._tensors = self._tensors, []
             self._after(op, how, args, kwargs, tensors, [version(t) for t in tensors], result)
 
+    def record_leaf(self, func, args, result):
+        """`record_result` of a call whose result requires grad or not, on its own account."""
+        self.record_result(func, args, {}, result)
+        if result.requires_grad:
+            self._require_grad(result)
+
     def check_shared_memory(self):
         if self.constants.changed_by_numpy():
             raise StopCapture("aliasing", "numpy wrote to memory that a tensor shares")
@@ -451,7 +485,7 @@ class Tape(TorchFunctionMode):
         """Enter a tensor that was made without an operation, whose data are known: the
         graph gets a copy of it each time."""
         copy = tensor.detach().clone()
-        if copy.stride() != tensor.stride() or tensor.requires_grad:
+        if copy.stride() != tensor.stride():
             raise StopCapture("unknown-tensor", "strides that a copy does not have")
         how = handling(torch.clone)
         op = TapeOp(how, torch.clone, (self.constant_input(copy),), {}, user_place(sys._getframe(1)))
@@ -460,6 +494,8 @@ class Tape(TorchFunctionMode):
         self.table.add_result(tensor, OpRef(len(self.ops), 0))
         self.constants.add(tensor)
         self.ops.append(op)
+        if tensor.requires_grad:
+            self._require_grad(tensor)
 
     def constant_input(self, tensor):
         """A graph input that is always this very tensor, which nobody may change."""

@@ -32,13 +32,18 @@ META_FUNCTIONS = """
 
 # Tensor methods and attributes that read or change autograd's own state.
 AUTOGRAD_METHODS = """
-    backward register_hook register_post_accumulate_grad_hook retain_grad detach_
-    _backward_hooks
+    backward register_hook register_post_accumulate_grad_hook _backward_hooks
 """.split()
 AUTOGRAD_ATTRIBUTES = """
-    grad grad_fn _grad _grad_fn _version output_nr retains_grad grad_dtype
+    _grad _grad_fn _version output_nr retains_grad grad_dtype
     _backward_hooks _post_accumulate_grad_hooks _base volatile
 """.split()
+
+# What these say of a tensor that the call has made follows from the call.
+AUTOGRAD_READS = frozenset("is_leaf grad_fn grad".split())
+
+# Names with an underscore of operations that leave a tensor's data alone.
+CHANGES_NO_DATA = frozenset("requires_grad_ detach_".split())
 
 # Tensor methods whose effect on their tensor a graph cannot replay.
 REBINDING_METHODS = """

@@ -16,13 +16,14 @@ tried on fake tensors by `fake_check`.
 Handlings are made lazily: a model uses a few dozen functions, torch has 2,000.
 """
 
+import functools
 import types
 
 import torch
 
-from magpy.recorder.torch_checks import AFTER, CHECKS, check_is_leaf
+from magpy.recorder.torch_checks import BEFORE, CHECKS, check_no_grad_yet
 from magpy.recorder.torch_names import (
-    AUTOGRAD_ATTRIBUTES, AUTOGRAD_METHODS, DATA_NAMES, META_ATTRIBUTES, META_FUNCTIONS,
+    AUTOGRAD_ATTRIBUTES, AUTOGRAD_METHODS, AUTOGRAD_READS, CHANGES_NO_DATA, DATA_NAMES, META_ATTRIBUTES, META_FUNCTIONS,
     META_METHODS, OPERATORS, RANDOM_MODULES, REBINDING_METHODS, RETURNS_SELF, SCALAR_TENSOR_IS_DATA,
     TENSOR_ATTRIBUTES, UNTAGGED_DYNAMIC, VETTED_MODULES)
 
@@ -38,12 +39,14 @@ class Handling:
     ``getter`` is the attribute name when the function is a tensor property.
     ``check(args, kwargs)`` may raise StopCapture before the call. ``returns_self``:
     it may hand back its argument, having done nothing. ``mutates``: by its name.
-    ``foreign``: an operator of an extension, which may do anything.
+    ``foreign``: an operator of an extension, which may do anything. ``opaque``: no compiler
+    may trace it. ``before(tape, args, kwargs)`` tells whether the call will do anything.
+    ``autograd``: a read of what autograd knows of a tensor.
     """
 
     __slots__ = ("name", "kind", "op", "target", "getter", "check", "reason",
-                 "returns_self", "mutates", "rng", "verify", "after", "strided",
-                 "hidden_update", "foreign")
+                 "returns_self", "mutates", "rng", "verify", "before", "strided",
+                 "hidden_update", "foreign", "opaque", "autograd")
 
     def __init__(self, name, kind, op=CALL_FUNCTION, target=None, getter=None,
                  check=None, reason=None, verify=False):
@@ -55,11 +58,12 @@ class Handling:
         self.check = check
         self.reason = reason
         self.returns_self = name in RETURNS_SELF
-        self.mutates = name == "__setitem__" or (
-            name.endswith("_") and not name.endswith("__"))
-        self.rng = self.foreign = False
+        self.mutates = name not in CHANGES_NO_DATA and (name == "__setitem__" or (
+            name.endswith("_") and not name.endswith("__")))
+        self.rng = self.foreign = self.autograd = False
+        self.opaque = getattr(target, "magpy_opaque", False)
         self.verify = verify    # "always", "index" (only with integer scalars) or False
-        self.after = AFTER.get(name)
+        self.before = BEFORE.get(name)
         # Running statistics are written without a new version of their tensors.
         self.hidden_update = "batch_norm" in name or "instance_norm" in name \
             or "fake_quant" in name
@@ -69,6 +73,44 @@ class Handling:
         return f"<Handling {self.name}: {self.kind}>"
 
 
+def opaque(function, name):
+    """The Handling of an operation that no compiler may trace. *function* is its target."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.magpy_opaque = True
+    return Handling(name, OP, CALL_FUNCTION, function)
+
+
+@functools.lru_cache(maxsize=None)
+def opaque_target(how):
+    """A function that does what *how* does, and is opaque."""
+    def call(*args, **kwargs):
+        if how.op is CALL_METHOD:
+            return getattr(args[0], how.target)(*args[1:], **kwargs)
+        return how.target(*args, **kwargs)
+    return opaque(call, f"opaque_{how.name.strip('_')}").target
+
+
+# ---- operations on what autograd knows of a tensor ----------------------------------------
+
+def requires_grad_(tensor, value=True):
+    return tensor.requires_grad_(value)
+
+
+def detach_(tensor):
+    return tensor.detach_()
+
+
+def retain_grad(tensor):
+    return tensor.retain_grad()
+
+
+def set_data(tensor, value):
+    tensor.data = value
+
+
+AUTOGRAD_OPERATIONS = (requires_grad_, detach_, retain_grad)
+SETTERS = {("requires_grad", "__set__"): requires_grad_, ("data", "__set__"): set_data}
 _table = {}
 
 
@@ -107,6 +149,8 @@ def _fill():
     _table[torch.device] = Handling("device", META, CALL_FUNCTION, torch.device)
     _table[torch._C._set_grad_enabled] = Handling(
         "_set_grad_enabled", STATE, CALL_FUNCTION, torch._C._set_grad_enabled)
+    for function in AUTOGRAD_OPERATIONS:
+        _table[_raw_attribute(function.__name__)] = opaque(function, function.__name__)
     for func in (torch.autograd.grad, torch.autograd.backward):
         _table[func] = _stop(func.__name__, "autograd-in-graph")
 
@@ -123,16 +167,20 @@ def _fill_property(name, descriptor):
         accessor = getattr(descriptor, slot, None)
         if accessor is None:
             continue
-        if slot != "__get__" or name in AUTOGRAD_ATTRIBUTES:
+        if (name, slot) in SETTERS:
+            function = SETTERS[name, slot]
+            entry = opaque(function, function.__name__)
+        elif slot != "__get__" or name in AUTOGRAD_ATTRIBUTES:
             entry = _stop(name if slot == "__get__" else f"{name}.{slot}",
                           "autograd-in-graph")
         elif name in META_ATTRIBUTES:
             entry = Handling(name, META, CALL_FUNCTION, getattr, getter=name)
         elif name in TENSOR_ATTRIBUTES:
             entry = Handling(name, OP, CALL_FUNCTION, getattr, getter=name)
-        elif name == "is_leaf":
+        elif name in AUTOGRAD_READS:
             entry = Handling(name, META, CALL_FUNCTION, getattr, getter=name,
-                             check=check_is_leaf)
+                             check=check_no_grad_yet if name == "grad" else None)
+            entry.autograd = True
         else:
             entry = _stop(name, "tensor-data")
         _table[accessor] = entry

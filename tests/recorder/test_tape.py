@@ -37,6 +37,8 @@ REPLAYED = {
     "one hot": lambda x: F.one_hot(torch.tensor([1, 0]), 3),
     "in place": lambda x: _in_place(x),
     "no_grad": lambda x: _no_grad(x),
+    "autograd's state": lambda x: _autograd_state(x),
+    "data": lambda x: _data(x),
     "known sizes": lambda x: (
         x.view(torch.tensor(12)), torch.zeros(torch.tensor(3)), x[:torch.tensor(2)],
         torch.arange(torch.tensor(3)), x.repeat_interleave(torch.tensor([1, 2, 0]), 0),
@@ -84,6 +86,27 @@ def _written_with_numpy(x):
     array = known.numpy()
     known.add_(x[0])
     return array.sum()
+
+
+def _autograd_state(x):
+    y = x.clone().requires_grad_()
+    z = torch.zeros(4, requires_grad=True)
+    w = x * 2
+    w.requires_grad = True
+    v = (y * 3).detach_()
+    u = y * z
+    u.retain_grad()
+    return y, z, w, v, u, x * (y.grad_fn is None), x * u.is_leaf, x * (x.clone().grad is None)
+
+
+def _data(x):
+    y = x * 2
+    y.data.add_(1)
+    y.data[0].mul_(2)
+    z = x * 3
+    z.data = y + 1
+    z.add_(1)
+    return y, z
 
 
 def _no_grad(x):
@@ -159,12 +182,11 @@ STOPS = {
         lambda x: torch.nn.utils.rnn.pack_padded_sequence(
             x[..., None], torch.tensor([4, 3, 2]), batch_first=True).data],
     "autograd-in-graph": [
-        lambda x: x.grad, lambda x: x.clone().requires_grad_(), lambda x: x._version,
+        lambda x: x.grad, lambda x: x.clone().requires_grad_().grad, lambda x: x._version,
         lambda x: (x.clone().requires_grad_() * 2).sum().backward(),
-        lambda x: setattr(x.clone(), "requires_grad", True), lambda x: x.clone().grad_fn,
-        lambda x: x.clone().detach_(), lambda x: setattr(x.clone(), "data", x)],
+        lambda x: x.clone().requires_grad_().register_hook(print), lambda x: x.output_nr],
     "leaf-mutation": [
-        lambda x: x.clone().resize_(2, 2), lambda x: x.data.add_(1),
+        lambda x: x.clone().resize_(2, 2),
         lambda x: x.clone().map_(x, lambda a, b: a)],
     "aliasing": [lambda x: x.as_strided((2,), (1,)), lambda x: x[1].as_strided((2,), (1,)),
                  _written_by_numpy, _written_with_numpy],
@@ -231,6 +253,13 @@ def test_changed_inputs_are_named():
     assert {r.node for r in taped.tape.mutated_inputs()} == {0}
 
 
+def test_changes_through_data_are_changes():
+    tensors = [X.clone() for _ in range(3)]
+    taped = record(lambda x, y, z: (x.data[0].add_(1), setattr(y, "data", z.data * 2)), *tensors)
+    assert {r.node for r in taped.tape.mutated_inputs()} == {0, 1}
+    assert [op.opaque for op in taped.tape.ops] == [True, False, True, False, False, True]
+
+
 def test_running_statistics_count_as_changed():
     norm = torch.nn.BatchNorm2d(3)
     taped = record(norm, IMAGE)
@@ -248,6 +277,7 @@ def test_changes_in_inference_mode_are_seen():
 def test_is_leaf_of_what_needs_grad():
     w = X.clone().requires_grad_()
     assert stops(lambda t: t.is_leaf, w * 2)[0] == "autograd-in-graph"
+    assert stops(lambda t: t.grad_fn is None, w * 2)[0] == "autograd-in-graph"
     assert record(lambda t: t.is_leaf, torch.nn.Parameter(X.clone())).stop is None
 
 

@@ -114,9 +114,8 @@ add(stops("random"), "random", torch.manual_seed, torch.seed, torch.set_rng_stat
     torch.get_rng_state, torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
 add(stops("autograd-in-graph"), "effect",
     torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
-add(stops("unknown-tensor"), "allocates", torch.from_numpy, torch.frombuffer, torch.range,
-    torch.Tensor, C.TensorBase, C.TensorBase.__new__,
-    *[each for each in vars(torch).values() if type(each).__name__ == "tensortype"])
+add(stops("unknown-tensor"), "allocates", torch.from_numpy, torch.frombuffer,
+    C.TensorBase, C.TensorBase.__new__)
 add(stops("leaf-mutation"), "mutates", *[C.TensorBase.__dict__[name] for name in (
     "set_", "as_subclass", "record_stream", "sparse_resize_", "sparse_resize_and_clear_")])
 
@@ -142,3 +141,5 @@ def torch_function(r, func, args, kwargs):
 # Also when C code calls it; its frame is told apart by the code.
 LEAF_CODE.add(torch.overrides.handle_torch_function.__code__)
 LEAF_CODE.add(torch.Tensor.__hash__.__code__)
+# C code calls it before it makes anything on a GPU; once it is done it does nothing.
+LEAF_CODE.add(torch.cuda._lazy_init.__code__)

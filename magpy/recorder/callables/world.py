@@ -14,7 +14,7 @@ import warnings
 import weakref
 
 from magpy.recorder.callables.reads import hashes, nothing, plain, stops
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import LEAF_CODE, add, rule, slots
 
 
 def functions_of(module):
@@ -147,6 +147,10 @@ def warn(r, func, args, kwargs):
     depth = max(given.get("stacklevel", 1), 1) - 1
     r.effect(Rewarn(calling_frame(), depth), (message, category))
     r.leaf()
+
+
+# How a warning of C code reaches sys.stderr. The C code warns again when it is called again.
+LEAF_CODE.add(warnings._showwarnmsg.__code__)
 
 
 def calling_frame():

@@ -1,0 +1,106 @@
+"""Tensors made in the ways of old PyTorch: Variable, typed constructors, new, range."""
+import numpy as np
+import pytest
+import torch
+from torch.autograd import Variable
+
+import magpy
+from support.expect import batch, built, check, program
+
+
+@program(train=True, inputs=lambda i: batch(i).requires_grad_())
+def test_variable_cuts_the_gradient(x):
+    return Variable(x) * x, Variable(x * 2).is_leaf, Variable(x, volatile=False) + 1
+
+
+@program
+def test_variable_shares_memory(x):
+    y = x * 1
+    v = Variable(y)
+    v.add_(1)
+    return v, y, Variable(torch.zeros(2)), Variable(data=y, requires_grad=False)
+
+
+@built(train=True)
+def test_variable_as_a_first_state():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = torch.nn.GRUCell(4, 4)
+
+        def forward(self, x):
+            return self.cell(x, Variable(x.data.new(x.size(0), 4).zero_()))
+    return Net()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_variable_that_requires_grad(backend):
+    def f(x):
+        v = Variable(torch.ones(3, 4), requires_grad=True)
+        return v * x, v
+    check(lambda: f, backend=backend)
+    compiled = magpy.compile(f, backend=backend, fullgraph=True)
+    for i in range(3):
+        y, v = compiled(batch(i))
+        y.sum().backward()
+        assert torch.equal(v.grad, batch(i))
+
+
+@program
+def test_typed_constructors_with_data(x):
+    return (x + torch.Tensor([1, 2, 3, 4]), torch.FloatTensor([[1.5, 2], [3, 4]]), torch.LongTensor((1, 2)), torch.ByteTensor([0, 1]).bool(),
+            torch.DoubleTensor(range(3)), torch.FloatTensor(np.ones(2)), torch.IntTensor([int(x.shape[0])]), x[torch.LongTensor([1, 0])])
+
+
+@program
+def test_typed_constructors_with_sizes(x):
+    return torch.Tensor(2, 3).fill_(1), torch.FloatTensor(x.size()).zero_() + x, torch.LongTensor(3).fill_(7), torch.Tensor().shape, torch.DoubleTensor(*x.shape).fill_(2)
+
+
+@program(train=True, inputs=lambda i: batch(i).requires_grad_())
+def test_typed_constructors_with_tensors(x):
+    y = x * 2
+    z = torch.FloatTensor(y)
+    return z + 1, torch.Tensor(x) * 2, z.requires_grad
+
+
+@program
+def test_known_data_of_typed_constructors(x):
+    return x * torch.LongTensor([2, 3]).sum().item(), x[torch.ByteTensor([1, 0, 1]).bool()], torch.FloatTensor(2).fill_(3).tolist()
+
+
+@program
+def test_new(x):
+    return x.new(2, 2).fill_(1), x.new([1, 2]), x.new(x.size()).zero_(), x.new_tensor([[1.0]]), x.data.new(3).fill_(2)
+
+
+@pytest.mark.filterwarnings("ignore:torch.range")
+@program
+def test_range(x):
+    return torch.range(0, 3) + x, torch.range(1, 2, 0.5)
+
+
+def test_lists_from_outside_are_guarded():
+    sizes = [1.0, 2.0, 3.0, 4.0]
+    compiled = magpy.compile(lambda x: x * torch.FloatTensor(sizes), backend="eager", fullgraph=True)
+    x = batch(0)
+    for value, captures in ((2.0, 1), (2.0, 1), (5.0, 2)):
+        sizes[1] = value
+        assert torch.equal(compiled(x), x * torch.tensor(sizes))
+        assert magpy.explain(compiled).captures == captures
+
+
+def test_tensors_in_a_list_are_data():
+    compiled = magpy.compile(lambda x: torch.FloatTensor([x[0, 0], 1.0]), backend="eager")
+    for i in range(2):
+        assert compiled(batch(i))[0] == batch(i)[0, 0]
+    assert {stop.reason for stop in magpy.explain(compiled).stops} == {"tensor-data"}
+
+
+def test_no_cuda_here():
+    def f(x):
+        try:
+            return torch.cuda.FloatTensor([1.0]).cpu() + x
+        except (RuntimeError, AssertionError, TypeError):
+            return x + 1
+    check(lambda: f)
