@@ -2,7 +2,7 @@
 # (magpy/recorder/callables), found by the function object itself.
 
 from magpy.recorder.callables.registry import (
-    IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, RULES, TORCH_OPERATORS)
+    COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, RULES, TORCH_OPERATORS)
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
@@ -24,7 +24,7 @@ cdef dispatch_call(Recorder r, func, tuple args, kwargs):
         call_function(r, func, args, kwargs)
     elif cls is types.MethodType:
         call_method(r, func, args, kwargs)
-    elif cls is types.BuiltinFunctionType:
+    elif PyCFunction_Check(func):
         call_builtin(r, func, args, kwargs)
     elif cls in DESCRIPTORS:
         apply_rule(r, func, args, kwargs)

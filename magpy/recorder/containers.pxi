@@ -99,9 +99,9 @@ cdef read_content(Recorder r, obj):
         read_entries(r, node, content)
     elif node.kind == "set":
         items = tuple(content if PyTuple_Check(content) else items_of_set(content))
-        if not all([is_leaf(item) or is_identity_leaf(item) for item in items]):
-            r.stop("dict-key", f"{node.path}: a set of objects")
         check_edge(r, node, "set", items)
+        for item in items:
+            know_key(r, item)
     else:
         r.stop("object-read", f"content of {type(obj).__name__}")
     node.done = "content"
@@ -125,11 +125,34 @@ cdef read_items(Recorder r, node, content):
 cdef read_entries(Recorder r, node, content):
     keys = base_keys(content)
     for key in keys:
-        if not (is_leaf(key) or is_identity_leaf(key)):
+        if not (is_leaf(key) or is_identity_leaf(key) or hashed_in_c(key)):
             r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
     check_edge(r, node, "keys", keys)
     for key in keys:
+        know_key(r, key)
         r.edge(node, "dict", key, dict_get(content, key), item_path(node, key))
+
+
+cdef know_key(Recorder r, key):
+    """An object in an outside set, or a key of an outside dict: guards hold the very object.
+    Looking a key up must run no code."""
+    if is_leaf(key) or is_identity_leaf(key):
+        return
+    if isinstance(key, torch.Tensor):
+        r.stop("dict-key", "an outside set or dict of tensors")
+    node = r.nodes.get(id(key))
+    if node is None:
+        know_constant(r, key)
+    elif not node.const:
+        check_edge(r, node, "is", key)
+
+
+cdef bint hashed_in_c(key):
+    """Can *key* be looked up without running code?"""
+    cls = type(key)
+    if cls is weakref.ref:
+        return isinstance(key(), type) and type(key()).__eq__ is type.__eq__
+    return cls.__hash__ is object.__hash__ and cls.__eq__ is object.__eq__
 
 
 cdef read_deep(Recorder r, obj, int depth):
@@ -166,9 +189,9 @@ cdef read_key(Recorder r, mapping, key):
     if not (is_leaf(key) or is_identity_leaf(key)):
         if provenance.is_created(<PyObject *>key) and type(key).__hash__ is object.__hash__:
             return          # made during the call: nothing outside can be equal to it
-        owner = r.know(key)
-        if owner is None or not owner.const or type(key).__hash__ is not object.__hash__:
+        if r.know(key) is None or not hashed_in_c(key):
             r.stop("dict-key", f"{node.path} looked up by a {type(key).__name__}")
+        know_key(r, key)
     content = content_of(node)
     value = dict_get(content, key, ABSENT)
     r.edge(node, "dict", key, value, item_path(node, key))

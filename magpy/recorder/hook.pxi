@@ -61,11 +61,16 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
 
 cdef int finish_calls(Recorder r, const PyExecState_EventInfo *e) noexcept:
     """An event in a frame whose last instruction was a call that somebody waits for."""
+    cdef list waiting = []
     r.paused += 1
     try:
         while r.after and r.after[-1][0] == <size_t>e.frame:
-            then = r.after.pop()[1]
-            then(top(e, 1) if e.event == PyExecState_INSTRUCTION else ABSENT)
+            waiting.append(r.after.pop())
+        for _, then, wants_result in reversed(waiting):
+            if not wants_result:
+                then()
+            else:
+                then(top(e, 1) if e.event == PyExecState_INSTRUCTION else ABSENT)
     except StopCapture as stop:
         r.note_stop(stop.reason, stop.detail)
     except BaseException as error:

@@ -81,7 +81,7 @@ cdef object SCALARS = frozenset((
 # Objects without state of their own that could change, and types: what matters is
 # which one it is. A type's or module's attributes are read through edges that start at it.
 cdef object IDENTITIES = frozenset((
-    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.BuiltinFunctionType, type(re.compile("").match), types.MethodDescriptorType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
     types.CodeType, property, staticmethod, classmethod, types.GenericAlias, types.UnionType,
     torch.dtype, torch.layout, torch.memory_format, torch.qscheme,
@@ -111,7 +111,7 @@ cdef bint is_identity_leaf(obj):
     """An object for which only "the same one" counts."""
     cdef type t = type(obj)
     if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
-        return not (t is types.BuiltinFunctionType and is_bound(obj))
+        return not (PyCFunction_Check(obj) and is_bound(obj))
     return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES or (
         magpy_is_heap_type(t) and isinstance(obj, tuple(IDENTITY_BASES)))
 

@@ -1,6 +1,5 @@
 # A handler for every base opcode of CPython 3.13: nothing to do (the instruction only
-# moves values inside the frame, or its operands are checked elsewhere), a rule below,
-# or a stop. tests/recorder/test_opcodes.py checks that none is missing.
+# moves values inside the frame, or its operands are checked elsewhere) or a rule below. tests/recorder/test_opcodes.py checks that none is missing.
 
 import builtins
 import dis as _dis
@@ -27,11 +26,8 @@ HARMLESS = frozenset("""
     LOAD_ASSERTION_ERROR BUILD_LIST BUILD_TUPLE BUILD_SLICE BUILD_STRING BUILD_CONST_KEY_MAP
     MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE LIST_APPEND EXTENDED_ARG INTERPRETER_EXIT EXIT_INIT_CHECK
     UNARY_NOT SETUP_ANNOTATIONS LOAD_LOCALS ENTER_EXECUTOR INSTRUMENTED_LINE
-    MATCH_MAPPING MATCH_SEQUENCE CHECK_EXC_MATCH CHECK_EG_MATCH CLEANUP_THROW
+    MATCH_MAPPING MATCH_SEQUENCE CHECK_EXC_MATCH CHECK_EG_MATCH CLEANUP_THROW END_ASYNC_FOR
     """.split())
-# Instructions of asynchronous code: an event loop decides what happens in between.
-STOPS = {name: "async" for name in """
-    GET_AWAITABLE GET_AITER GET_ANEXT END_ASYNC_FOR BEFORE_ASYNC_WITH""".split()}
 RULES_OF_OPCODES = {}       # name -> handler's name, filled by `on`
 
 cdef list NAMES_ = [None] * 256
@@ -50,11 +46,6 @@ cdef inline object name_at(const PyExecState_EventInfo *e, int i):
     return <object>magpy_code_name(PyExecState_FrameCode(e.frame), i)
 
 
-cdef int stop_here(Recorder r, const PyExecState_EventInfo *e) except -1:
-    name = _dis.opname[e.opcode]
-    r.stop(STOPS.get(name, "unsupported-opcode"), name)
-
-
 include "opcodes/frames.pxi"
 include "opcodes/names.pxi"
 include "opcodes/cells.pxi"
@@ -64,6 +55,7 @@ include "opcodes/items.pxi"
 include "opcodes/iteration.pxi"
 include "opcodes/calls.pxi"
 include "opcodes/statements.pxi"
+include "opcodes/coroutines.pxi"
 
 
 cdef install():
@@ -128,7 +120,9 @@ cdef install():
     on("GET_LEN", get_len)
     on("MATCH_CLASS", match_class)
     on("MATCH_KEYS", match_keys)
-    for name in STOPS:
-        HANDLERS[opmap[name]] = stop_here
+    on("GET_AWAITABLE", get_awaitable)
+    on("GET_AITER", get_aiter)
+    on("GET_ANEXT", get_anext)
+    on("BEFORE_ASYNC_WITH", before_async_with)
 
 install()

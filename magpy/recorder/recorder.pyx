@@ -16,6 +16,7 @@ tape) is not recorded.
 """
 
 import gc
+import re
 import sys
 import time
 import types
@@ -347,7 +348,12 @@ cdef class Recorder:
         *then*(result), with ABSENT as the result of a call that raised."""
         if self.nested:
             self.stop("unknown-callable", "a function whose result matters, called by C code")
-        self.after.append((<size_t>self.current_frame, then))
+        self.after.append((<size_t>self.current_frame, then, True))
+
+    cpdef at_end(self, then):
+        """When the current instruction is over, call *then*(): what C code, called by
+        whom ever, has changed can be seen then."""
+        self.after.append((<size_t>self.current_frame, then, False))
 
     cpdef begin_section(self, str name):
         """What runs from here is one operation of the graph, and runs again at replay. It
@@ -376,10 +382,15 @@ cdef class Recorder:
         self.observe_identity(a)
         self.observe_identity(b)
 
-    cpdef leaf(self):
-        """Run what the current instruction calls without recording it."""
-        self.leaf_frame = self.current_frame
+    cpdef leaf(self, frame=None):
+        """Run what the current instruction calls without recording it; or what that of
+        *frame* (see below) goes on to call."""
+        self.leaf_frame = self.current_frame if frame is None else <void *><size_t>frame
         self.leaf_until_exit = False
+
+    cpdef frame(self):
+        """The frame whose instruction is being handled, for `leaf`."""
+        return <size_t>self.current_frame
 
     # ---- start and end of the call ---------------------------------------
 

@@ -26,7 +26,10 @@ def kind_of(func):
         return "calls"
     kind = KINDS.get(func)
     owner = getattr(func, "__self__", None)
-    if kind is None and isinstance(func, types.BuiltinFunctionType) and owner is not None:
+    if kind is None and isinstance(owner, type):
+        kind = KINDS.get(next((vars(base)[func.__name__] for base in owner.__mro__
+                               if func.__name__ in vars(base)), None))
+    elif kind is None and isinstance(func, types.BuiltinFunctionType) and owner is not None:
         kind = KINDS.get(getattr(type(owner), func.__name__, None))
     elif kind is None and isinstance(func, GETTERS):
         kind = "calls"
@@ -134,10 +137,41 @@ def generator_method(r, func, args, kwargs):
         r.stop("external-generator", args[0].__qualname__)
 
 
+async def _coroutine():
+    pass
+
+
+async def _asynchronous():
+    yield
+
+
+def asynchronous_types():
+    """What a coroutine or an asynchronous generator hands out to be driven."""
+    coroutine, generator = _coroutine(), _asynchronous()
+    found = [coroutine.__await__(), generator.__anext__(), generator.aclose()]
+    for each in found:
+        each.close()
+    return {type(each) for each in found}
+
+
 @rule(*slots(types.CoroutineType, "__await__ send throw close"),
-      *slots(types.AsyncGeneratorType, "__aiter__ __anext__ asend athrow aclose"), kind="effect")
+      *slots(types.AsyncGeneratorType, "__aiter__ __anext__ asend athrow aclose"),
+      *[method for kind in asynchronous_types()
+        for method in slots(kind, "__await__ __iter__ __next__ send throw close")], kind="calls")
 def coroutine_method(r, func, args, kwargs):
-    r.stop("async", func.__qualname__)
+    """One that the recording made runs as generators do; who drives it is recorded, too."""
+    if r.know(args[0]) is not None:
+        r.stop("async", func.__qualname__)
+    for arg in args[1:]:
+        r.know(arg)
+
+
+@rule(aiter, anext, kind="calls")
+def asynchronous_item(r, func, args, kwargs):
+    if len(args) > 1:
+        r.stop("async", "anext with a default")
+    r.know(args[0])
+    r.special(f"__{func.__name__}__", args)
 
 
 @rule(next, kind="calls")

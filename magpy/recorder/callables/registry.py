@@ -30,6 +30,7 @@ RULES = {}              # C function, method descriptor or type -> rule
 KINDS = {}              # the same keys -> kind
 TORCH_OPERATORS = set() # C functions of torch that a TorchFunctionMode sees
 LEAF_CODE = set()       # code objects of Python functions that are run, not recorded
+COPIES_VALUES = set()   # code objects in which a value is compared with what a copy of it gave
 IDENTITY_BASES = []     # the same for base classes
 FIELD_TYPES = set()     # C types whose attributes are plain fields: reading one runs no code
 IDENTITY_TYPES = set()  # types whose instances never change: which one it is says it all
