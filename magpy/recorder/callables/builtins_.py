@@ -6,7 +6,7 @@ import types
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.sequences import sorts
 from magpy.recorder.callables.reads import (
-    compare, each_item, index, is_tensor, nothing, operate, plain, stops, text, truth, values)
+    compare, compared, each_item, index, is_tensor, nothing, operate, plain, stops, text, truth, values)
 from magpy.recorder.callables.registry import add, rule
 
 
@@ -46,7 +46,9 @@ def instance_dict(r, func, args, kwargs):
     if not args:
         return              # the frame's own names
     if isinstance(args[0], type):
-        r.stop("object-read", f"vars({args[0].__qualname__})")
+        if not r.is_internal(args[0]):
+            r.stop("object-read", f"vars({args[0].__qualname__})")
+        return
     if isinstance(args[0], types.ModuleType):
         r.read_attr(args[0], "__dict__")
     else:
@@ -56,7 +58,7 @@ def instance_dict(r, func, args, kwargs):
 # What globals() gives is known since the frame looked up the name "globals"; locals()
 # makes a new dict in a function.
 add(nothing, "reads", globals, locals)
-add(stops("object-read"), "random", dir, id)
+add(stops("object-read"), "random", dir)
 
 
 # ---- one operator each ----------------------------------------------------------------------
@@ -148,6 +150,7 @@ def in_order(r, name):
     previous = []
 
     def seen(item):
+        compared(r, item, name)
         if previous:
             compare(r, item, previous[0], name)
         previous[:] = [item]
@@ -174,24 +177,9 @@ def sorted_items(r, func, args, kwargs):
         each_item(r, args[0], in_order(r, "__lt__"))
 
 
-# ---- effects, and what is not for captured code ---------------------------------------------
-
-@rule(print, kind="effect")
-def print_text(r, func, args, kwargs):
-    """Printed again at replay, in order, when what is printed cannot change by itself."""
-    if kwargs.get("file") is not None:
-        r.stop("effect", "print to a file")
-    for arg in args:
-        if not plain(arg):
-            r.stop("effect", f"print of a {type(arg).__qualname__}")
-    if not all(plain(option) for option in kwargs.values()):
-        r.stop("effect", "print with an object as option")
-    r.effect(print, args, dict(kwargs))
-    r.leaf()
-
+# ---- what is not for captured code --------------------------------------------------------------
 
 add(stops("effect"), "effect", input, open)
-add(stops("async"), "effect", aiter, anext)
 add(nothing, "allocates", object)
 
 

@@ -5,7 +5,7 @@ import types
 
 from magpy.recorder.callables.sequences import BY_FUNCTION
 from magpy.recorder.callables.reads import (
-    calls, fixed, is_c, items_of, iterates, known, nothing, plain, stops)
+    calls, fixed, hashes, is_c, items_of, iterates, known, nothing, plain, stops)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 
 PARTIAL = functools.partial
@@ -70,6 +70,11 @@ def cached_call(r, func, args, kwargs):
     its word where both are plain values, which nothing can change afterwards."""
     cached, rest = args[0], args[1:]
     wrapped = cached.__wrapped__
+    if r.is_internal(cached):
+        for arg in (*rest, *kwargs.values()):
+            hashes(r, arg)
+        calls(r, wrapped, rest, kwargs)
+        return
     name = f"{wrapped.__module__}.{wrapped.__qualname__}"
     if wrapped.__module__ == "transformers.utils.logging":
         if not all(plain(arg) for arg in rest[1:]):
@@ -94,6 +99,7 @@ def result_now(r, cached, args, kwargs, name):
         r.stop("unknown-callable", f"{name}: functools.lru_cache keeps an object")
 
 
+add(known, "allocates", CACHED, CACHED.__new__)
 add(nothing, "pure", *slots(CACHED, "__get__"))
 add(stops("object-write"), "mutates", CACHED.cache_clear)
 add(stops("object-read"), "state", CACHED.cache_info)

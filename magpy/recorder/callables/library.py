@@ -1,10 +1,9 @@
 """Rules of library functions that have a cache or a registry of their own, which a guard
-cannot follow, while their result depends on plain arguments alone: re, copy, abc, typing.
+cannot follow, while their result depends on plain arguments alone: re, abc, typing.
 """
 
 import _abc
 import abc
-import copy
 import importlib
 import inspect
 import re
@@ -13,7 +12,7 @@ import types
 import typing
 
 from magpy.recorder.callables.reads import (
-    CONTAINERS, fixed, internals, is_tensor, nothing, plain, stops, values)
+    fixed, internals, is_tensor, nothing, stops, values)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 
 # ---- re ------------------------------------------------------------------------------------
@@ -49,26 +48,6 @@ add(internals, "reads", *slots(MATCH, "group groups groupdict start end span __g
 add(nothing, "pure", *slots(PATTERN, "__eq__ __ne__ __hash__"))
 
 
-# ---- copy ------------------------------------------------------------------------------------
-
-@rule(copy.deepcopy, kind="allocates")
-def deep_copied(r, func, args, kwargs):
-    """Of plain containers: read whole, and copied without being recorded. deepcopy's memo
-    goes by address, which nothing can guard; other objects are copied by Python code."""
-    if len(args) == 1 and not kwargs and simple(args[0], 0):
-        r.read_deep(args[0])
-        r.leaf()
-
-
-def simple(obj, depth):
-    if plain(obj):
-        return True
-    if type(obj) not in CONTAINERS or depth > 50:
-        return False
-    parts = obj.items() if type(obj) is dict else obj
-    return all(simple(part, depth + 1) for part in parts)
-
-
 # ---- abc -------------------------------------------------------------------------------------
 
 @rule(_abc._abc_instancecheck, _abc._abc_subclasscheck, kind="state")
@@ -85,7 +64,11 @@ def abc_check(r, func, args, kwargs):
     if func is _abc._abc_instancecheck and not is_tensor(obj) and not fixed(obj):
         if r.type_lookup(kind, "__class__") is not object.__dict__["__class__"]:
             r.stop("object-read", f"__class__ of {kind.__qualname__}")
-    if not func(cls, obj):
+    try:
+        answer = func(cls, obj)
+    except Exception:
+        r.stop("unknown-callable", f"a check against {cls.__qualname__}")
+    if not answer:
         r.read_state("abc.get_cache_token()", abc.get_cache_token(), abc.get_cache_token)
     r.leaf()
 

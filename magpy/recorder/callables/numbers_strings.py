@@ -4,6 +4,7 @@ Their methods depend on nothing but values. An argument of another type is conve
 that type's own method, which is what these rules look up.
 """
 
+import _string
 import array
 
 import torch
@@ -47,14 +48,17 @@ SPECIAL_CASES = {"join", "format", "format_map", "__mod__", "__init__", "__new__
                  "__init_subclass__", "__subclasshook__", "__sizeof__", "__dir__",
                  "__getattribute__", "__reduce__", "__reduce_ex__", "fromhex", "from_bytes",
                  "maketrans", "__class_getitem__", "__getformat__", "translate"}
+NUMBERS_TOO = {"__mod__"}       # what is special for text only
 
 for _cls in (int, float, complex, bool, str, bytes, range, slice):
     for _name, _method in _cls.__dict__.items():
-        if callable(_method) and _name not in SPECIAL_CASES:
+        if callable(_method) and (_name not in SPECIAL_CASES
+                                  or _name in NUMBERS_TOO and _cls in (int, float)):
             add(operands if is_operator(_name) else method_arguments, "pure", _method)
 
 add(values, "pure", *[cls.__dict__[name] for cls, name in (
-    (int, "from_bytes"), (float, "fromhex"), (bytes, "fromhex"), (str, "translate"))
+    (int, "from_bytes"), (float, "fromhex"), (bytes, "fromhex"), (str, "translate"),
+    (bytes, "translate"), (bytearray, "fromhex"), (float, "__getformat__"))
     if name in cls.__dict__])
 add(values, "pure", str.maketrans, bytes.maketrans)
 add(nothing, "pure", *slots(int, "__getattribute__"))
@@ -76,8 +80,7 @@ def join(r, func, args, kwargs):
 
 @rule(str.format, str.format_map, kind="reads")
 def str_format(r, func, args, kwargs):
-    """Each argument is formatted; fields that go into an argument (``{0.name}``) read
-    more of it than can be told here."""
+    """Each argument is formatted, or a part of it (``{0.name}``)."""
     value(r, args[0])
     given = args[1:]
     if func is str.format_map:
@@ -85,12 +88,43 @@ def str_format(r, func, args, kwargs):
         value(r, kwargs)
         if not isinstance(kwargs, dict):
             r.stop("unknown-callable", "str.format_map of a mapping")
-    for arg in (*given, *kwargs.values()):
-        if plain(arg):
-            continue
-        if any(mark in args[0] for mark in (".", "[")):
-            r.stop("object-read", "str.format with an attribute or an index of an object")
-        formatted(r, arg)
+    try:
+        parts = list(_string.formatter_parser(str.__str__(args[0])))
+    except ValueError:
+        return              # the call raises it, too
+    fields = [name for _, name, spec, _ in parts if name is not None]
+    if any(spec and "{" in spec for _, _, spec, _ in parts):    # whose fields count, too
+        for arg in (*given, *kwargs.values()):
+            formatted(r, arg)
+    for number, name in enumerate(fields):
+        into_field(r, name, number, given, kwargs)
+
+
+def into_field(r, field, number, given, named):
+    """``{0.name[key]}``: what is read on the way, as far as no code can run there."""
+    first, path = _string.formatter_field_name_split(field)
+    try:
+        obj = given[number] if first == "" else given[first] if type(first) is int else named[first]
+    except (IndexError, KeyError):
+        return
+    for is_attribute, key in path:
+        if is_attribute:
+            r.read_attr(obj, key)
+            obj = attribute_now(r, obj, key)
+        else:
+            if type(obj) not in (list, tuple, dict):
+                r.stop("object-read", f"str.format with an index of a {type(obj).__qualname__}")
+            r.special("__getitem__", (obj, key))
+            obj = obj[key]
+    formatted(r, obj)
+
+
+def attribute_now(r, obj, name):
+    """obj.name, looked at before the call does."""
+    if is_tensor(obj) and name in ("shape", "dtype", "device", "ndim", "layout", "requires_grad") \
+            or name in getattr(obj, "__dict__", ()):
+        return getattr(obj, name)
+    r.stop("object-read", f"str.format with attribute {name!r} of a {type(obj).__qualname__}")
 
 
 def formatted(r, obj):
@@ -103,7 +137,7 @@ def formatted(r, obj):
         r.special("__repr__", (obj,))
 
 
-@rule(*slots(str, "__mod__"), kind="reads")
+@rule(*slots(str, "__mod__"), *slots(bytes, "__mod__"), kind="reads")
 def str_modulo(r, func, args, kwargs):
     value(r, args[0])
     given = args[1]
@@ -115,8 +149,12 @@ def str_modulo(r, func, args, kwargs):
     for arg in given:
         if not plain(arg):
             r.special("__str__", (arg,))
-            if "%r" in args[0] or "%a" in args[0]:
+            if is_tensor(arg) or type(arg).__repr__ is not object.__repr__:
                 r.special("__repr__", (arg,))
+            if isinstance(args[0], bytes):
+                value(r, arg)
+            for name in ("__index__", "__int__", "__float__", "__bytes__"):     # %d, %f, %b
+                r.special(name, (arg,))
 
 
 # ---- constructors -----------------------------------------------------------------------

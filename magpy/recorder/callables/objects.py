@@ -32,8 +32,7 @@ def identity_hashed(r, func, args, kwargs):
 
 add(nothing, "pure", *slots(object, "__lt__ __le__ __gt__ __ge__ __init__"), object.__new__,
     *[object.__dict__[name] for name in ("__init_subclass__", "__subclasshook__")])
-add(stops("object-read"), "random", *slots(object, """__repr__ __reduce__ __reduce_ex__
-    __getstate__ __sizeof__ __dir__"""))
+add(stops("object-read"), "random", *slots(object, "__repr__ __sizeof__ __dir__"))
 
 
 @rule(*slots(object, "__str__"), kind="calls")
@@ -160,6 +159,8 @@ def type_getattr(r, func, args, kwargs):
 
 @rule(*slots(type, "__setattr__"), kind="mutates")
 def type_setattr(r, func, args, kwargs):
+    if r.is_internal(args[0]):
+        return
     if type(args[0]).__setattr__ is not func:
         r.stop("object-write", f"attribute {args[1]!r} of {args[0].__qualname__}")
     r.write_attr(*args)
@@ -167,6 +168,8 @@ def type_setattr(r, func, args, kwargs):
 
 @rule(*slots(type, "__delattr__"), kind="mutates")
 def type_delattr(r, func, args, kwargs):
+    if r.is_internal(args[0]):
+        return
     if type(args[0]).__delattr__ is not func:
         r.stop("object-write", f"attribute {args[1]!r} of {args[0].__qualname__}")
     r.delete_attr(*args)
@@ -287,15 +290,16 @@ def simple_namespace(r, func, args, kwargs):
         items_of(r, arg)
 
 
-@rule(*slots(types.SimpleNamespace, "__eq__ __ne__ __repr__"), kind="reads")
+@rule(*slots(types.SimpleNamespace, "__eq__ __ne__ __repr__ __reduce__ __replace__"), kind="reads")
 def namespace_method(r, func, args, kwargs):
     for arg in args:
         if isinstance(arg, types.SimpleNamespace):
-            internal(r, arg)
+            r.read_instance_dict(arg)
+            r.read_content(vars(arg))
     if func.__name__ == "__repr__":
         for item in vars(args[0]).values():
             text(r, item, "__repr__")
-    elif all(isinstance(arg, types.SimpleNamespace) for arg in args):
+    elif func.__name__ in ("__eq__", "__ne__") and isinstance(args[1], types.SimpleNamespace):
         for name, item in vars(args[0]).items():
             if name in vars(args[1]):
                 same_or_equal(r, item, vars(args[1])[name])

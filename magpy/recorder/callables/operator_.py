@@ -41,6 +41,11 @@ def unary(r, func, args, kwargs):
         r.special({"inv": "__invert__"}.get(func.__name__, f"__{func.__name__}__"), args)
 
 
+@rule(operator.call, kind="calls")
+def called(r, func, args, kwargs):
+    calls(r, args[0], args[1:], kwargs)
+
+
 @rule(operator.index, kind="calls")
 def as_index(r, func, args, kwargs):
     index(r, args[0])

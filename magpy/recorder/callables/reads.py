@@ -196,6 +196,25 @@ def compare(r, a, b, name="__eq__"):
         r.special(REFLECTED[name], (b, a))
 
 
+def compared(r, obj, name="__lt__", depth=0):
+    """*obj* is going to be compared with others of its kind, which are not known, or too many
+    to try each pair: everything that such a comparison may look at."""
+    if plain(obj):
+        return
+    kind = type(obj)
+    for base in (list, tuple):
+        if isinstance(obj, base) and getattr(kind, name) is getattr(base, name):
+            if depth > 50:
+                r.stop("object-read", "containers nested too deeply, or in a cycle")
+            r.read_content(obj)
+            for item in base.__iter__(obj):
+                compared(r, item, name, depth + 1)
+            return
+    if r.know(obj) is not None or isinstance(getattr(kind, name), types.FunctionType):
+        compare(r, obj, obj, "__eq__")
+        compare(r, obj, obj, name)
+
+
 def same_or_equal(r, a, b):
     """How C containers compare items: identity first, then ``==``."""
     if type(a) is float and a != a or type(b) is float and b != b:
@@ -393,13 +412,17 @@ def makes_new(func):
     """Are the results of this C function plain, or made by it?"""
     if type(func).__hash__ is None:
         return False
-    return func in TORCH_OPERATORS or func is len or KINDS.get(func) in ("pure", "allocates")
+    return func in TORCH_OPERATORS or func is len or func is type or KINDS.get(func) in ("pure", "allocates")
 
 
 # ---- calls --------------------------------------------------------------------------
 
 # Kinds of rules whose functions may be called at another time than the rule runs.
 TIMELESS = ("pure", "reads", "allocates", "calls", "state")
+
+
+# They look at nothing of what they are given but its type.
+HOLDS = (type, itertools.repeat)
 
 
 def calls(r, func, args, kwargs=None):
@@ -416,7 +439,7 @@ def calls_later(r, func):
         r.know(func)
     elif isinstance(func, types.MethodType):
         calls(r, func, ())
-    elif func in TORCH_OPERATORS or KINDS.get(func) == "pure":
+    elif func in TORCH_OPERATORS or func in HOLDS or KINDS.get(func) == "pure":
         pass
     else:
         r.stop("unknown-callable", f"{name_of(func)} called with values from an iterator")

@@ -40,8 +40,10 @@ add(stops("object-read"), "random", *slots(set, "__sizeof__"))
 
 @rule(*slots(set, "__iter__"), *slots(frozenset, "__iter__"), kind="allocates")
 def set_iter(r, func, args, kwargs):
+    node = r.know(args[0])
     r.read_content(args[0])
-    ordered(r, list(set_items(args[0])))
+    if node is None or node.written:        # else a guard holds the order, too
+        ordered(r, list(set_items(args[0])))
 
 
 @rule(*slots(set, "copy"), *slots(frozenset, "copy"), kind="allocates")
@@ -72,9 +74,25 @@ def set_algebra(r, func, args, kwargs):
 @rule(set.add, set.discard, kind="mutates")
 def set_change(r, func, args, kwargs):
     hashes(r, args[1])
-    if r.know(args[0]) is not None and not fixed(args[1]):
+    node = r.know(args[0])
+    if node is None or func is set.discard and taken_back(r, node, args[1]):
+        return
+    if not fixed(args[1]):
         r.stop("dict-key", "an object put into an outside set")
     r.mutate(args[0], func, args)
+
+
+def taken_back(r, node, item):
+    """Was *item* put into this outside set by the recording, as the last thing done to it?
+    Then nothing is left to redo: how `reprlib.recursive_repr` marks what it is at."""
+    for i in range(len(r.effects) - 1, -1, -1):
+        effect = r.effects[i]
+        if effect.args and effect.args[0] is node.obj:
+            if effect.func is set.add and effect.args[1] == item and item not in node.snapshot:
+                del r.effects[i]
+                return True
+            break
+    return False
 
 
 @rule(set.remove, set.pop, set.clear, kind="mutates")

@@ -1,20 +1,18 @@
-"""Rules of what is not the same on every run: time, random numbers, files, threads; and of
-library calls that are effects of their own kind: warnings and logging."""
+"""Rules of what is not the same on every run: time, files, threads, what only weak references
+hold."""
 
 import _random
 import _thread
 import io
-import logging
 import os
 import sys
 import threading
 import time
 import types
-import warnings
 import weakref
 
 from magpy.recorder.callables.reads import hashes, nothing, plain, stops
-from magpy.recorder.callables.registry import LEAF_CODE, add, rule, slots
+from magpy.recorder.callables.registry import RULES, add, rule, slots
 
 
 def functions_of(module):
@@ -28,15 +26,14 @@ def methods_of(cls):
 
 
 add(stops("time"), "random", *functions_of(time))
-add(stops("random"), "random", *[method for method in methods_of(_random.Random)],
-    _random.Random, _random.Random.__new__, os.urandom)
+add(stops("random"), "random", _random.Random, os.urandom)
 add(stops("effect"), "effect", *[each for each in functions_of(os) if each is not os.fspath
                                  and each is not os.urandom])
 add(stops("effect"), "effect", *[
-    method for cls in (io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.FileIO,
-                       io.StringIO, io.BytesIO)
-    for method in methods_of(cls) if method.__name__ not in ("__getattribute__",)])
-add(stops("effect"), "effect", threading.get_ident, _thread.start_new_thread)
+    method for cls in (io.TextIOWrapper, io.BufferedReader, io.BufferedWriter, io.FileIO)
+    for method in methods_of(cls)
+    if method.__name__ != "__getattribute__" and method not in RULES])      # see effects.py
+add(stops("effect"), "effect", _thread.start_new_thread)
 add(stops("object-read"), "state", sys._getframe, sys.getrefcount, sys.getsizeof,
     sys.getrecursionlimit)
 
@@ -54,9 +51,9 @@ add(nothing, "allocates", _thread.allocate_lock, *LOCKS, *[cls.__new__ for cls i
 def acquire(r, func, args, kwargs):
     """A lock that the call takes and gives back leaves nothing to replay: `release` takes
     the effect away again."""
-    if len(args) > 1 or kwargs:
-        r.stop("effect", "a lock acquired with conditions")
     if r.know(args[0]) is not None:
+        if len(args) > 1 or kwargs:
+            r.stop("effect", "a lock acquired with conditions")
         r.effect(type(args[0]).acquire, args)
 
 
@@ -85,10 +82,20 @@ add(nothing, "reads", sys.exc_info, sys.exception, sys.intern)
 
 # ---- weak references -----------------------------------------------------------------------
 
-@rule(weakref.ref, kind="allocates")
+@rule(weakref.ref, weakref.ref.__new__, kind="allocates")
 def weak_reference(r, func, args, kwargs):
-    for arg in args:
+    """ref(obj) gives the reference that there is already, if there is one."""
+    given = args if func is weakref.ref else args[1:]
+    for arg in given:
         r.know(arg)
+    if len(given) == 1 and type(given[0]).__weakrefoffset__ and (func is weakref.ref or args[0] is func.__self__):
+        reference = weakref.ref(given[0])
+        if not r.is_internal(reference):
+            r.know_constant(reference)
+            r.edge(r.const_node(reference), "deref", None, given[0], "a weak reference")
+
+
+add(nothing, "allocates", *slots(weakref.ref, "__init__"))
 
 
 @rule(*slots(weakref.ref, "__call__"), kind="reads")
@@ -107,70 +114,8 @@ def reference_compared(r, func, args, kwargs):
     """By what they refer to."""
     for arg in args:
         if isinstance(arg, weakref.ref):
-            if r.know(arg) is not None:
+            node, obj = r.know(arg), arg()
+            if node is not None and not node.const:
                 r.stop("object-read", "comparison of an outside weak reference")
-            hashes(r, arg())
-
-
-# ---- warnings -------------------------------------------------------------------------------
-
-class Rewarn:
-    """The function of a warning's effect: warns as if from the recorded place, so that
-    filters and the once-per-place registry treat it as the same warning."""
-
-    __slots__ = ("filename", "lineno", "module", "namespace", "__name__")
-
-    def __init__(self, frame, depth):
-        for _ in range(depth):
-            frame = frame.f_back or frame
-        self.filename = frame.f_code.co_filename
-        self.lineno = frame.f_lineno
-        self.namespace = frame.f_globals
-        self.module = self.namespace.get("__name__") or "<string>"
-        self.__name__ = "warn"
-
-    def __call__(self, message, category):
-        warnings.warn_explicit(
-            message, category or UserWarning, self.filename, self.lineno, self.module,
-            self.namespace.setdefault("__warningregistry__", {}))
-
-
-@rule(warnings.warn, kind="effect")
-def warn(r, func, args, kwargs):
-    """Warned again at replay, where filters are asked anew."""
-    given = dict(zip(("message", "category", "stacklevel", "source"), args))
-    given.update(kwargs)
-    message, category = given.get("message"), given.get("category")
-    if type(message) is not str or given.get("source") is not None or \
-            given.get("skip_file_prefixes"):
-        r.stop("effect", "a warning that is no plain text")
-    depth = max(given.get("stacklevel", 1), 1) - 1
-    r.effect(Rewarn(calling_frame(), depth), (message, category))
-    r.leaf()
-
-
-# How a warning of C code reaches sys.stderr. The C code warns again when it is called again.
-LEAF_CODE.add(warnings._showwarnmsg.__code__)
-
-
-def calling_frame():
-    """The frame whose call a rule is looking at."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("magpy.recorder"):
-        frame = frame.f_back
-    return frame
-
-
-# ---- logging --------------------------------------------------------------------------------
-
-LOG_METHODS = [getattr(logging.Logger, name) for name in (
-    "debug", "info", "warning", "error", "critical", "log")]
-
-
-@rule(*LOG_METHODS, kind="effect")
-def log(r, func, args, kwargs):
-    """Logged again at replay, where levels and handlers are asked anew."""
-    if not all(plain(arg) for arg in args[1:]) or kwargs:
-        r.stop("effect", f"logging.Logger.{func.__name__} of objects")
-    r.effect(func, args)
-    r.leaf()
+            if obj is not None:
+                hashes(r, obj)
