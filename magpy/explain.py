@@ -29,13 +29,18 @@ class EntryView:
 class Explanation:
     """What `explain` found. ``captures`` counts the graphs made so far, also those that
     a reset dropped; ``breaks`` the calls whose capture stopped; ``stops`` are the last
-    of those, ``reasons`` their ids and sentences, each once."""
+    of those, ``reasons`` their ids and sentences, each once. ``misses`` say what kept the
+    closest entry from fitting in each of the last calls that none fitted, ``missed_entries``
+    the same for every entry of that time, the closest first; ``miss_counts`` counts equal
+    texts of all misses."""
 
     name: str
     captures: int
     entries: list
     hits: int
     misses: list
+    missed_entries: list
+    miss_counts: dict
     stops: list
     breaks: int
     bypasses: dict
@@ -46,9 +51,9 @@ class Explanation:
                  f"{_count(self.hits, 'hit')}, {_count(self.breaks, 'stop')}"]
         for i, entry in enumerate(self.entries):
             lines += [f"\n=== entry {i}, {_count(entry.hits, 'hit')}", str(entry)]
-        lines += _section("misses", self.misses)
-        lines += _section("stops", [describe_stop(stop) for stop in self.stops])
-        lines += _section("calls that ran as they are", [f"{why}: {n}" for why, n in self.bypasses.items()])
+        lines += _section("misses", {text: self.miss_counts[text] for text in self.misses})
+        lines += _section("stops", collections.Counter([describe_stop(stop) for stop in self.stops]))
+        lines += _section("calls that ran as they are", {f"{why}: {n}": 1 for why, n in self.bypasses.items()})
         return "\n".join(lines)
 
 
@@ -63,7 +68,9 @@ def explain(f):
         captures=history.captures,
         entries=[_view(entry) for entry in table.entries],
         hits=history.hits_of_dropped + sum(entry.hits for entry in table.entries),
-        misses=list(history.misses),
+        misses=[miss.text for miss in history.misses],
+        missed_entries=[(miss.text, *miss.others) for miss in history.misses],
+        miss_counts=dict(history.miss_counts),
         stops=list(history.stops),
         breaks=history.breaks,
         bypasses=dict(history.bypasses),
@@ -86,8 +93,7 @@ def _count(n, one, many=None):
     return f"{n} {one}" if n == 1 else f"{n} {many or one + 's'}"
 
 
-def _section(title, texts):
-    if not texts:
+def _section(title, counted):
+    if not counted:
         return []
-    counted = collections.Counter(texts)
     return [f"\n=== {title}"] + [text if n == 1 else f"{text} ({n} times)" for text, n in counted.items()]

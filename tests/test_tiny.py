@@ -49,7 +49,7 @@ def test_a_miss_says_what_differed():
     f = magpy.compile(lambda x: x + 1, backend="eager", fullgraph=True)
     f(torch.ones(2, 3)), f(torch.ones(4, 3))
     misses = magpy.explain(f).misses
-    assert misses and "(2, 3)" in str(misses[-1]) and "(4, 3)" in str(misses[-1])
+    assert misses == ["arg[0]: shape[0] was 2, is 4"]
 
 
 def test_decorator_with_arguments():

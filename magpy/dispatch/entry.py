@@ -2,6 +2,7 @@
 made with, and the history of one compiled callable."""
 
 import collections
+from typing import NamedTuple
 
 from magpy import config
 from magpy.refgraph.graph import Stop
@@ -42,6 +43,23 @@ class Settings:
         return self._compiler
 
 
+class MissedCall(NamedTuple):
+    """Why no entry fitted a call: what the closest one missed, and what each of the others."""
+
+    text: str
+    others: tuple
+
+
+class MissedRead:
+    """How often one read kept the closest entry from fitting, and how it was the last time."""
+
+    __slots__ = ("times", "last")
+
+    def __init__(self):
+        self.times = 0
+        self.last = ""
+
+
 class History:
     """What happened to one compiled callable. Texts and numbers only."""
 
@@ -52,9 +70,19 @@ class History:
         self.stopped_in_a_row = 0
         self.hits_of_dropped = 0    # of entries that a reset dropped
         self.stops = collections.deque(maxlen=config.history)
-        self.misses = collections.deque(maxlen=config.history)
+        self.misses = collections.deque(maxlen=config.history)      # of MissedCall
+        self.miss_counts = collections.Counter()    # text -> how often
+        self.missed_reads = {}                      # access path -> its MissedRead
         self.bypasses = collections.Counter()
         self.said = set()           # warnings that were given once
+
+    def miss(self, read, text, others):
+        """Note a call that no entry fitted."""
+        self.misses.append(MissedCall(text, others))
+        self.miss_counts[text] += 1
+        missed = self.missed_reads.setdefault(read, MissedRead())
+        missed.times += 1
+        missed.last = text
 
 
 def name_of(fn):

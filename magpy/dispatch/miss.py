@@ -5,17 +5,20 @@ fails costs time and a line in `magpy.explain`; only ``fullgraph=True`` turns it
 an error, and then after the call, since the user's own exception comes first.
 """
 
-from magpy import config, counters, logs
+from magpy import config, counters, logs, reasons
 from magpy.dispatch import compiled, entry
 from magpy.errors import BackendError, CaptureError, describe_stop
+from magpy.guards import describe
 from magpy.reasons import StopCapture
 
 
 def call(table, args, kwargs):
     """Make the call for which no entry of *table* fits."""
-    note_miss(table, args, kwargs)
     refusal = refuses(table)
+    note_miss(table, args, kwargs, refusal)
     if refusal is not None:
+        if refusal not in table.history.said and not table.settings.fullgraph:
+            warn_of_refusal(table, refusal)
         return call_uncaptured(table, args, kwargs, refusal)
     return call_captured(table, args, kwargs)
 
@@ -33,9 +36,6 @@ def call_uncaptured(table, args, kwargs, refusal):
     history = table.history
     history.bypasses[refusal] += 1
     counters.bypasses[refusal] += 1
-    if refusal not in history.said:
-        history.said.add(refusal)
-        logs.log("captures", "%s runs as it is from here: %s", history.name, refusal)
     result = table.fn(*args, **kwargs)
     if table.settings.fullgraph:
         stop = entry.stop_at(table.fn, "entry-limit", f"{len(table.entries)} entries")
@@ -123,29 +123,56 @@ class Trouble:
 
 # --- what is written down -------------------------------------------------------------
 
-def note_miss(table, args, kwargs):
-    """Say what kept the entry that came closest from fitting."""
-    if not table.entries:
+def note_miss(table, args, kwargs, refusal):
+    """Say what kept each entry from fitting, the one that came closest first."""
+    history = table.history
+    # Entries share their beginnings: the furthest failure is the closest entry.
+    entries = sorted(table.entries, key=lambda entry: entry.guards.failed, reverse=True)
+    if not entries:
         return
     counters.add("misses")
-    closest = table.entries[0]
-    for other in table.entries:     # entries share their beginnings: the furthest failure
-        if other.guards.failed > closest.guards.failed:
-            closest = other
-    text = describe_failure(closest.guards, table.fn, args, kwargs)
-    table.history.misses.append(text)
-    logs.log("misses", "%s: %s", table.history.name, text)
+    if refusal is not None and history.bypasses[refusal] >= config.history:
+        return      # the same words at every call from here would cost more than they tell
+    closest, *others = [why_not(entry.guards, table.fn, args, kwargs) for entry in entries]
+    history.miss(closest.read, closest.text, tuple([other.text for other in others]))
+    logs.log("misses", "%s: %s", history.name, closest.text)
 
 
-def describe_failure(guards, fn, args, kwargs):
-    if guards.failed < 0:
-        given = [f"{len(args)} positional", *kwargs]
-        wanted = [f"{guards.nargs} positional", *guards.kwnames]
-        return f"arguments: were {', '.join(wanted)}; are {', '.join(given)}"
+def why_not(guards, fn, args, kwargs):
     try:
-        return guards.describe(guards.failed, fn, args, kwargs)
+        return describe.miss(guards, guards.failed, fn, args, kwargs)
     except Exception as error:      # words about a miss must not break the call
-        return f"{guards.instrs[guards.failed].text}: changed ({type(error).__name__} while describing it)"
+        read = guards.instrs[guards.failed].text
+        return describe.Miss(read, f"{read}: changed ({type(error).__name__} while describing it)")
+
+
+def warn_of_refusal(table, refusal):
+    """One warning for each callable and limit: the user asked for speed and does not get it."""
+    history = table.history
+    history.said.add(refusal)
+    filename, line, _ = entry.place_of(table.fn)
+    name = f"{history.name} ({filename}:{line})" if filename else history.name
+    logs.warn("captures", "magpy: %s %s", name, "\n  ".join(REFUSALS[refusal](table)))
+
+
+def entry_limit_reached(table):
+    reads = sorted(table.history.missed_reads.items(), key=lambda item: -item[1].times)
+    yield (f"has {len(table.entries)} captures, as many as magpy.config.entry_limit allows; a call "
+           "that fits none of them runs as it is from here")
+    if reads:
+        yield "what kept missing:"
+    for _, missed in reads[:5]:
+        yield f"  {missed.times} times, the last: {missed.last}"
+    yield f"what to do: {reasons.advice('entry-limit')}"
+
+
+def stop_limit_reached(table):
+    yield (f"runs as it is from here, as its last {table.history.stopped_in_a_row} captures stopped "
+           "(magpy.config.stop_limit); magpy.reset() tries again")
+    yield f"the last: {describe_stop(table.history.stops[-1])}"
+
+
+REFUSALS = {"entry-limit": entry_limit_reached, "stop-limit": stop_limit_reached}
 
 
 def note_capture(table, job):

@@ -65,7 +65,7 @@ class _Lowering:
         child = edge.child
         if child is not None and child.index in self.needed and child.index not in self.slots:
             target = self.slots[child.index] = self.new_slot()
-        self.instrs.append(Instr(load, source, key, check, expected, target, edge.text))
+        self.instrs.append(Instr(load, source, key, check, expected, target, edge.text, edge.place))
 
     def source(self, load, parent):
         if parent is None:

@@ -84,4 +84,5 @@ class Instr(NamedTuple):
     check: str
     expected: Any
     dst: int
-    text: str
+    text: str               # access path of what is loaded
+    place: Any = None       # Place: where the recorded call read it

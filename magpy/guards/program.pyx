@@ -140,11 +140,6 @@ cdef class GuardProgram:
             i, &state)
         return state, (magpy_steal(value) if value != NULL else None)
 
-    def describe(self, Py_ssize_t i, fn, tuple args not None, dict kwargs):
-        """Why instruction *i* fails on this call, in words for people."""
-        from magpy.guards import describe
-        return describe.miss(self, i, fn, args, kwargs)
-
     @property
     def kwnames(self):
         cdef PyObject *name
@@ -206,7 +201,7 @@ cdef class _Builder:
         return self.slot(src)
 
     cdef add(self, Instr *native, instr):
-        load, src, key, check, expected, dst, _ = instr
+        load, src, key, check, expected, dst = instr[:6]
         if load not in LOAD_NUMBERS or check not in CHECK_NUMBERS:
             raise ValueError(f"no such load or check: {load!r}, {check!r}")
         native.load = LOAD_NUMBERS[load]

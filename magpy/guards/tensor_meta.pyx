@@ -135,6 +135,11 @@ cdef class TensorMeta:
         return <object>self.snapshot.dtype()
 
     @property
+    def scalar_type(self):
+        """The dtype as ATen's number."""
+        return self.snapshot.scalar_type
+
+    @property
     def device(self):
         return torch.device(self.snapshot.device_name().decode())
 
@@ -168,20 +173,33 @@ cdef class TensorMeta:
         facts["dispatch keys"] = self.snapshot.key_names().decode()
         return facts
 
-    def why(self, value):
-        """What differs, as "shape: was (4, 8), is (5, 8)"; empty when nothing does."""
+    def differences(self, value):
+        """What differs, as (name, what it was, what it is)."""
         cdef TensorMeta other
         if not is_tensor(<PyObject *>value):
-            return f"type: was {self.type.__name__}, is {type(value).__name__}"
+            return [("type", self.type.__name__, type(value).__name__)]
         if type(value) is not self.type:
-            return f"type: was {_type_text(self.type)}, is {_type_text(type(value))}"
+            return [("type", _type_text(self.type), _type_text(type(value)))]
         other = TensorMeta(value, compare_offset=self.snapshot.compare_offset)
-        if not self.snapshot.comparable or not other.snapshot.comparable:
-            which = other if self.snapshot.comparable else self
-            return f"cannot be compared: {(<TensorMeta>which).snapshot.why_not.decode()}"
         was, now = self.facts(), other.facts()
-        return ", ".join(f"{name}: was {was[name]}, is {now.get(name)}"
-                         for name in was if was[name] != now.get(name))
+        return [(name, was[name], now.get(name)) for name in was if was[name] != now.get(name)]
+
+    def why_incomparable(self, value):
+        """Why nothing ever matches this snapshot, or no snapshot matches *value*; or ""."""
+        cdef TensorMeta other
+        if not self.snapshot.comparable:
+            return self.snapshot.why_not.decode()
+        if not is_tensor(<PyObject *>value):
+            return ""
+        other = TensorMeta(value)
+        return "" if other.snapshot.comparable else other.snapshot.why_not.decode()
+
+    def why(self, value):
+        """What differs, as "shape: was (4, 8), is (5, 8)"; empty when nothing does."""
+        reason = self.why_incomparable(value) if type(value) is self.type else ""
+        if reason:
+            return f"cannot be compared: {reason}"
+        return ", ".join([f"{name}: was {was}, is {now}" for name, was, now in self.differences(value)])
 
     def __repr__(self):
         kind = self.type.__name__
@@ -211,11 +229,14 @@ cdef class GlobalState:
     def matches(self):
         return bool(self.snapshot.matches())
 
+    def differences(self):
+        """What differs now, as (name, what it was, what it is)."""
+        was, now = self.values(), GlobalState().values()
+        return [(name, was[name], now[name]) for name in was if was[name] != now[name]]
+
     def why(self):
         """What differs now, as "grad_mode: was 1, is 0"; empty when nothing does."""
-        was, now = self.values(), GlobalState().values()
-        return ", ".join(f"{name}: was {was[name]}, is {now[name]}"
-                         for name in was if was[name] != now[name])
+        return ", ".join([f"{name}: was {was}, is {now}" for name, was, now in self.differences()])
 
     def values(self):
         cdef size_t i

@@ -9,6 +9,7 @@ cdef extern from "Python.h":
         int co_nfreevars
         PyObject *co_names
         PyObject *co_consts
+        PyObject *co_filename
 
     ctypedef struct _PyInterpreterFrame:
         pass

@@ -12,6 +12,7 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     cdef Recorder r = <Recorder>data
     cdef Handler handler
     cdef object interrupt = None
+    cdef Py_ssize_t edges
     # CPython raises `tracing` while it runs an audit hook or a trace function: code that
     # watches the program and is no part of it.
     if r.paused or PyThreadState_GetUnchecked().tracing:
@@ -43,8 +44,12 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
             return 0
     r.paused += 1
     r.current_frame = e.frame
+    edges = len(r.edges)
     try:
+        note_user_frame(r, e)
         handler(r, e)
+        if len(r.edges) > edges:
+            note_places(r, e, edges)
     except StopCapture as stop:
         r.note_stop(stop.reason, stop.detail)
     except BaseException as error:

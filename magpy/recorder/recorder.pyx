@@ -28,14 +28,20 @@ from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Contains
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from magpy.hook.execstate cimport *
+from libcpp.vector cimport vector
 from magpy.hook cimport provenance
 
 import torch
 from magpy import config
 from magpy.reasons import StopCapture
-from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Stop, Recording
+from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Place, Stop, Recording
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages
 from magpy.recorder import callables, places    # callables: fills the tables of rules
+
+
+cdef struct UserFrame:                # a frame of the user's code, and how far it has come
+    void *frame
+    int offset
 
 include "leaves.pxi"
 include "attributes.pxi"
@@ -73,6 +79,10 @@ cdef class Recorder:
     cdef set identity_marks
     cdef public int paused
     cdef public object stop_reason    # Stop or None
+    cdef vector[UserFrame] user_frames
+    cdef PyCodeObject *last_code      # of the last event, and whether it is the user's
+    cdef bint last_is_user
+    cdef object last_place
     cdef void *leaf_frame
     cdef bint leaf_until_exit
     cdef void *current_frame          # of the event being handled
@@ -101,6 +111,7 @@ cdef class Recorder:
         self.generator_frames = set()
         self.leaf_frame = NULL
         self.increment_frame = NULL
+        self.last_code = NULL
         provenance.forget()
 
     # ---- running ---------------------------------------------------------
@@ -455,5 +466,6 @@ cdef class Recorder:
         node.written_keys[(op, key)] = ABSENT
 
 
+include "user_frames.pxi"
 include "hook.pxi"
 include "run.pxi"

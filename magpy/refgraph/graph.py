@@ -10,6 +10,10 @@ the graph to find guards; here the order of discovery is already a valid order,
 since a parent is always discovered before what hangs on it).
 """
 
+import os
+import types
+from typing import NamedTuple
+
 
 class _Absent:
     """What a read yields when nothing is there: a missing key, attribute or method."""
@@ -52,10 +56,30 @@ class Node:
         return f"<Node {self.index} {self.path}: {self.type.__name__}>"
 
 
+class Place(NamedTuple):
+    """Where in the user's code something was read. The line is looked up when asked for,
+    which is seldom."""
+
+    code: types.CodeType
+    offset: int             # of the instruction, in bytes
+
+    def __str__(self):
+        for start, end, line in self.code.co_lines():
+            if start <= self.offset < end:
+                return f"{short_name(self.code.co_filename)}:{line}"
+        return short_name(self.code.co_filename)
+
+
+def short_name(filename):
+    """As people name it: from the current folder, if it is in there."""
+    here = os.path.join(os.getcwd(), "")
+    return filename.removeprefix(here)
+
+
 class Edge:
     """One read, and the guard that it would give the same answer again."""
 
-    __slots__ = ("load", "parent", "check", "child", "text")
+    __slots__ = ("load", "parent", "check", "child", "text", "place")
 
     def __init__(self, load, parent, check, child, text):
         self.load = load        # (load op, key)
@@ -63,6 +87,7 @@ class Edge:
         self.check = check      # (check op, expected)
         self.child = child      # Node that this edge introduced, or None
         self.text = text        # access path of what is loaded
+        self.place = None       # Place in the user's code, if it was read by one
 
     def __repr__(self):
         return f"<Edge {self.text}: {self.check[0]}>"

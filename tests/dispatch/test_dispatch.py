@@ -93,7 +93,7 @@ def test_other_arguments_miss(seen):
     f = compile_(lambda *args, **kwargs: (args, kwargs))
     assert f(1) == ((1,), {}) and f(1, 2) == ((1, 2), {}) and f(1, b=2) == ((1,), {"b": 2})
     assert numbers(f)[:2] == (3, 0)
-    assert "1 positional" in magpy.explain(f).misses[0]
+    assert magpy.explain(f).misses[0] == "positional arguments: were 1, are 2"
     assert f(1) == ((1,), {}) and f(1, 2) == ((1, 2), {}) and f(1, b=2) == ((1,), {"b": 2})
     assert numbers(f)[:2] == (3, 3)
 
@@ -117,6 +117,75 @@ def test_entry_limit(seen):
         assert f(0) == 0
     assert numbers(f)[:2] == (3, 1)
     assert magpy.explain(f).bypasses == {"entry-limit": 3} and seen.calls == 3
+
+
+def warnings_of(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_the_entry_limit_is_one_warning_that_names_what_kept_missing(seen, caplog):
+    f = compile_(lambda a, b: a * b)
+    with magpy.config.patch(entry_limit=3):
+        for a, b in ((1, "x"), (2, "x"), (2, "y"), (3, "x"), (4, "x"), (5, "x")):
+            f(a, b)
+    warning, = warnings_of(caplog)
+    assert "test_dispatch.py:" in warning and "has 3 captures" in warning
+    lines = warning.split("\n")
+    assert "config.entry_limit" in lines[0]
+    assert "2 times, the last: arg[0]: was 2, is 3" in warning and "1 times, the last: arg[1]: was 'x', is 'y'" in warning
+    assert warning.index("arg[0]") < warning.index("arg[1]") and "raise magpy.config.entry_limit" in lines[-1]
+    assert magpy.explain(f).bypasses == {"entry-limit": 3}
+
+
+def test_the_entry_limit_with_fullgraph_is_an_error_and_no_warning(seen, caplog):
+    f = compile_(lambda a: a, fullgraph=True)
+    with magpy.config.patch(entry_limit=1):
+        f(1)
+        with pytest.raises(magpy.CaptureError):
+            f(2)
+    assert warnings_of(caplog) == []
+
+
+def test_the_stop_limit_is_one_warning_that_names_the_last_stop(seen, caplog):
+    seen.stop = "tensor-data"
+    f = compile_(lambda a: a)
+    with magpy.config.patch(stop_limit=2):
+        for i in range(5):
+            f(i)
+        warning, = warnings_of(caplog)
+        assert "last 2 captures stopped" in warning and "user.py:12" in warning and "[tensor-data]" in warning
+        magpy.reset()
+        for i in range(3):
+            f(i)
+    assert len(warnings_of(caplog)) == 2, "said again of a new life"
+
+
+def test_misses_of_every_entry_the_closest_first(seen):
+    f = compile_(lambda a, b: (a, b))
+    f(1, 1), f(1, 2), f(2, 5), f(1, 3)
+    e = magpy.explain(f)
+    assert e.missed_entries[-1] == ("arg[1]: was 2, is 3", "arg[1]: was 1, is 3", "arg[0]: was 2, is 1")
+    assert [each[0] for each in e.missed_entries] == e.misses
+
+
+def test_equal_misses_are_counted(seen):
+    f = compile_(lambda a: a)
+    f(1)
+    with magpy.config.patch(entry_limit=1):
+        for _ in range(3):
+            f(2)
+    e = magpy.explain(f)
+    assert e.miss_counts == {"arg[0]: was 1, is 2": 3} and "arg[0]: was 1, is 2 (3 times)" in str(e)
+
+
+def test_words_about_misses_end_when_the_callable_is_left_alone(seen):
+    f = compile_(lambda a: a)
+    f(0)
+    with magpy.config.patch(entry_limit=1):
+        for i in range(magpy.config.history + 10):
+            f(1)
+    assert sum(magpy.explain(f).miss_counts.values()) == magpy.config.history
+    assert counters.snapshot()["misses"] == magpy.config.history + 10
 
 
 def test_entry_limit_with_fullgraph_raises_after_the_call(seen):
