@@ -48,6 +48,9 @@ REASONS = {
     "hidden-write": Reason(
         "outside state was changed by code that no rule covers",
         "move the code that changes it out of the compiled function"),
+    "finalizer": Reason(
+        "an object whose class has __del__ was made, or may have lost its last reference",
+        "make and drop such objects outside the compiled function, or close them by a call"),
     "dict-key": Reason(
         "a dict or set was used with a key whose equality may run code",
         "use strings, numbers or tuples of them as keys"),

@@ -190,6 +190,8 @@ cdef call_class(Recorder r, cls, tuple args, kwargs):
 
 cdef make_instance(Recorder r, cls, tuple args, kwargs):
     """What type.__call__ does: __new__, then __init__."""
+    if look_up_type(r, cls, FINALIZER) is not ABSENT:
+        r.stop("finalizer", cls.__qualname__)
     maker = look_up_type(r, cls, "__new__")
     setup = look_up_type(r, cls, "__init__")
     if isinstance(maker, staticmethod):
@@ -254,7 +256,7 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         call_function(r, method, args, None)
     elif type(method) in DESCRIPTORS:
         apply_rule(r, method, args, None)
-    elif type(method) is types.BuiltinFunctionType:
+    elif PyCFunction_Check(method):
         apply_rule(r, method, args, None)
     else:
         read_class_value(r, method)
@@ -267,6 +269,8 @@ cdef bint found_by_slot(Recorder r, func, first) except -1:
     """C code reaches a special method through the type of its first argument. Where no
     rule told of it, the frame that starts does: its lookup is an edge from then on."""
     name = func.__name__
+    if name == FINALIZER:
+        r.stop("finalizer", type(first).__qualname__)
     if not (name.startswith("__") and name.endswith("__")):
         return False
     for cls in (type(first), first) if PyType_Check(first) else (type(first),):

@@ -58,6 +58,8 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
             interrupt = error       # Ctrl-C while a rule ran is the user's, not ours
     finally:
         r.paused -= 1
+    if r.stop_reason is not None:
+        r.let_go()
     if interrupt is not None:
         PyErr_SetObject(type(interrupt), interrupt)
         return -1

@@ -117,6 +117,16 @@ cdef bint is_identity_leaf(obj):
 
 
 
+cdef bint has_finalizer(obj):
+    """Does Python code run when *obj* dies? The recorder must not put that off by holding
+    it, and replay does not make such an object."""
+    cdef type t = type(obj)
+    return magpy_is_heap_type(t) and _PyType_Lookup(
+        <PyTypeObject *><PyObject *>t, <PyObject *>FINALIZER) != NULL
+
+cdef str FINALIZER = "__del__"
+
+
 cdef bint is_bound(obj):
     """A builtin function that carries an object of its own, as list.append of a list
     does. A module, a type, or pybind11's record of the function is not one."""

@@ -90,6 +90,7 @@ cdef class Recorder:
     cdef int increment_offset
     cdef public long events
     cdef bint hooked
+    cdef bint finalizers              # an outside object is held whose class has __del__
     cdef set generator_frames         # of generators made by the recording
     cdef list watches                 # values that C code will look at: see watch_values
     cdef list after                   # what to do with the result of a C call: see after_call
@@ -157,6 +158,15 @@ cdef class Recorder:
         self.recording.fault = error
         self.note_stop("internal-error", f"{type(error).__name__}: {error}")
 
+    cdef let_go(self):
+        """After a stop nothing of the program is kept alive: it may look whether it is."""
+        for node in self.recording.nodes:
+            node.obj = node.snapshot = None
+        self.nodes.clear()
+        for held in (self.recording.nodes, self.edges, self.effects, self.tensors, self.keep,
+                     self.identity_observed, self.watches):
+            held.clear()
+
     def user_place(self):
         """(file, line, function) of the innermost frame of the user's own code."""
         return places.user_place(sys._getframe())
@@ -202,6 +212,10 @@ cdef class Recorder:
         node = Node(len(self.recording.nodes), obj, kind, path, const)
         self.recording.nodes.append(node)
         self.nodes[id(obj)] = node
+        if kind == "object" and not const and has_finalizer(obj):
+            self.finalizers = True
+            if self.effects:
+                self.stop("finalizer", f"{path} of type {type(obj).__qualname__}")
         if kind == "tensor":
             node.meta = TensorMeta(obj)
             self.tensors.append(node)
@@ -436,6 +450,9 @@ cdef class Recorder:
         """*func*(*args) writes to an external object: do it again at replay."""
         if self.section is not None:
             self.stop("autograd-in-graph", f"outside state is changed inside {self.section}")
+        for arg in args:
+            if self.finalizers or has_finalizer(arg):
+                self.stop("finalizer", f"an object of type {type(arg).__qualname__}")
         self.effects.append(Effect(func, args, kwargs, self.user_place()))
 
     cpdef bint mutate(self, obj, func, tuple args, dict kwargs=None):
@@ -452,9 +469,17 @@ cdef class Recorder:
         if not node.written:
             node.written = True
             if node.kind != "object":
-                node.snapshot = snapshot(node.obj)
+                node.snapshot = self.kept_content(node.obj)
         if node.written_keys is None:
             node.written_keys = {}
+
+    cdef object kept_content(self, obj):
+        """What a container holds before the first write to it."""
+        content = snapshot(obj)
+        for item in content.values() if type(content) is dict else content or ():
+            if has_finalizer(item):
+                self.stop("finalizer", f"an object of type {type(item).__qualname__}")
+        return content
 
     cpdef written_key(self, node, str op, key):
         """The reference (op, key) of *node* is the recording's own from now on."""

@@ -12,27 +12,33 @@ from magpy.recorder.callables.registry import add, rule
 
 # ---- attributes ---------------------------------------------------------------------------
 
-def exact(name):
-    """An attribute's name, without what a subclass of str adds."""
+def exact(r, name):
+    """An attribute's name, without what a subclass of str adds. It is a key: a subclass
+    that hashes and compares in its own way may find another attribute, or none."""
+    kind = type(name)
+    if kind is not str:
+        for method in ("__hash__", "__eq__"):
+            if r.type_lookup(kind, method) is not str.__dict__[method]:
+                r.stop("dict-key", f"an attribute's name of type {kind.__qualname__}")
     return str.__str__(name)
 
 
 @rule(getattr, hasattr, kind="reads")
 def get_attribute(r, func, args, kwargs):
     if isinstance(args[1], str):
-        r.read_attr(args[0], exact(args[1]))
+        r.read_attr(args[0], exact(r, args[1]))
 
 
 @rule(setattr, kind="mutates")
 def set_attribute(r, func, args, kwargs):
     if isinstance(args[1], str):
-        r.write_attr(args[0], exact(args[1]), args[2])
+        r.write_attr(args[0], exact(r, args[1]), args[2])
 
 
 @rule(delattr, kind="mutates")
 def delete_attribute(r, func, args, kwargs):
     if isinstance(args[1], str):
-        r.delete_attr(args[0], exact(args[1]))
+        r.delete_attr(args[0], exact(r, args[1]))
 
 
 @rule(callable, kind="reads")

@@ -30,7 +30,13 @@ def identity_hashed(r, func, args, kwargs):
     r.observe_identity(args[0])
 
 
-add(nothing, "pure", *slots(object, "__lt__ __le__ __gt__ __ge__ __init__"), object.__new__,
+@rule(object.__new__, kind="allocates")
+def bare_object(r, func, args, kwargs):
+    if args and isinstance(args[0], type) and r.type_lookup(args[0], "__del__") is not ABSENT:
+        r.stop("finalizer", args[0].__qualname__)
+
+
+add(nothing, "pure", *slots(object, "__lt__ __le__ __gt__ __ge__ __init__"),
     *[object.__dict__[name] for name in ("__init_subclass__", "__subclasshook__")])
 add(stops("object-read"), "random", *slots(object, "__repr__ __sizeof__ __dir__"))
 

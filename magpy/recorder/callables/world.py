@@ -102,11 +102,14 @@ add(nothing, "allocates", *slots(weakref.ref, "__init__"))
 def dereferenced(r, func, args, kwargs):
     reference = args[0]
     node = r.know(reference)
+    target = reference()
+    if r.effects and target is not None and not r.is_internal(target):
+        r.stop("object-read", "a weak reference, after a write: only the recorder may hold what it refers to")
     if node is None:
         return
     if type(reference) is not weakref.ref:
         r.stop("object-read", f"a weak reference of type {type(reference).__name__}")
-    r.edge(node, "deref", None, reference(), f"{node.path}()")
+    r.edge(node, "deref", None, target, f"{node.path}()")
 
 
 @rule(*slots(weakref.ref, "__hash__ __eq__ __ne__"), kind="reads")
