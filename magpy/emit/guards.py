@@ -124,7 +124,7 @@ class _Twin:
 _HELPER_OF = {"attr": "own", "dict": "item", "list": "element", "tuple": "element",
               "deque": "element",
               "key": "key_at", "deque": "deque_element"}
-_CHECK_HELPER = {"leaf": "equal", "keys": "has_keys", "set": "has_content"}
+_CHECK_HELPER = {"leaf": "equal", "keys": "has_keys", "set": "has_content", "buffer": "same_buffer"}
 
 
 def _is_literal(obj):

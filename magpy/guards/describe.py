@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 
+from magpy.guards.buffers import same_buffer
 from magpy.guards.instr import Const
 from magpy.guards.program import is_leaf
 from magpy.guards.tensor_meta import TensorMeta, distinct_storages
@@ -145,6 +146,8 @@ def _difference(instr, value):
         return _pair("", "true" if expected else "false", now)
     if check == "leaf":
         return _leaf_difference(expected, value)
+    if check == "buffer":
+        return _buffer_difference(expected, value)
     if value is expected:
         return f"is {value_text(value)} again"
     return _pair("", _expectation(instr), value_text(value), same="is another one")
@@ -234,6 +237,12 @@ def _dtypes():
     """ATen's numbers of the dtypes that can be a default -> their names."""
     return {TensorMeta(torch.empty(0, dtype=dtype, device="meta")).scalar_type: str(dtype).removeprefix("torch.")
             for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)}
+
+
+def _buffer_difference(expected, value):
+    if type(value) is not expected.type:
+        return _class_difference(expected.type, value)
+    return "is as before again" if same_buffer(value, expected) else "content was another"
 
 
 def _expectation(instr):

@@ -53,6 +53,7 @@ Checks (``expected``):
     alias     group numbers    which of the tensors share storage
     unique    -                no two of the slots hold the same object
     state     GlobalState      torch's global state
+    buffer    Snapshot         type and memory of an object of C, see buffers.py
 """
 
 from typing import Any, NamedTuple
@@ -62,7 +63,7 @@ LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict"
          "type_mro", "key", "call", "deque", "deref")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
-          "keys", "set", "truth", "alias", "unique", "state")
+          "keys", "set", "truth", "alias", "unique", "state", "buffer")
 
 
 class Const:

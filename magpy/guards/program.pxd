@@ -1,6 +1,8 @@
 # The C face of the guard program, for the dispatcher.
 
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
+from libcpp cimport bool as cbool
+from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 
@@ -15,10 +17,20 @@ cdef extern from "guard_program.h" namespace "magpy":
         vector[int] slots
         vector[int] groups
 
+    cdef cppclass Buffer:
+        Buffer()
+        PyTypeObject *type
+        string format
+        vector[Py_ssize_t] shape
+        vector[Py_ssize_t] strides
+        cbool readonly
+        string bytes
+
     cdef union Expected:
         PyObject *object
         const Leaf *leaf
         const Alias *alias
+        const Buffer *buffer
         const void *meta
         Py_ssize_t number
 
@@ -42,6 +54,7 @@ cdef extern from "guard_program.h" namespace "magpy":
         PyObject *absent
         Leaf *new_leaf() except +
         Alias *new_alias() except +
+        Buffer *new_buffer() except +
         Py_ssize_t run(PyObject *, PyObject *, PyObject *, Py_ssize_t, PyObject **) except +
         PyObject *probe(PyObject *, PyObject *, PyObject *, Py_ssize_t, int *) except +
 

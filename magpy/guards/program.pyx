@@ -9,7 +9,7 @@ Why not generated Python, as the twin in emit/guards.py is: a line of it costs a
 as much as three native instructions, and its attribute reads would run user code.
 """
 
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 
 import collections
 import enum
@@ -17,6 +17,7 @@ import types
 
 import torch
 
+from magpy.guards import buffers
 from magpy.guards.instr import Const
 from magpy.guards.tensor_meta cimport (
     GlobalState, TensorMeta, state_check, state_matcher, storage_check, storage_getter,
@@ -256,6 +257,8 @@ cdef class _Builder:
             native.expected.meta = (<GlobalState?>expected).native()
         elif check == "alias":
             self.set_alias(native, key, expected)
+        elif check == "buffer":
+            self.set_buffer(native, expected)
         elif check == "unique":
             self.set_alias(native, key, range(len(key)))
         else:
@@ -274,6 +277,18 @@ cdef class _Builder:
         if check == "set" and type(expected) not in (tuple, frozenset):
             raise TypeError("a set's content is a frozenset or a tuple")
         leaf_build_content(leaf, expected)
+
+    cdef set_buffer(self, Instr *native, expected):
+        cdef Buffer *buffer = self.program.new_buffer()
+        if type(expected) is not buffers.Snapshot:
+            raise TypeError("a buffers.Snapshot is expected")
+        native.expected.buffer = buffer
+        buffer.type = <PyTypeObject *>expected.type
+        buffer.format = expected.format.encode()
+        buffer.shape = expected.shape
+        buffer.strides = expected.strides
+        buffer.readonly = expected.readonly
+        buffer.bytes = expected.bytes
 
     cdef set_alias(self, Instr *native, slots, groups):
         cdef Alias *alias = self.program.new_alias()

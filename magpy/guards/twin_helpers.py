@@ -13,6 +13,7 @@ import weakref
 
 import torch
 
+from magpy.guards.buffers import same_buffer
 from magpy.guards.tensor_meta import distinct_storages
 from magpy.refgraph.graph import ABSENT
 
@@ -188,7 +189,7 @@ def unique(*values):
 HELPERS = {function.__name__: function for function in (
     own, item, element, deque_element, key_at, cell, closure, member, instance_dict,
     type_lookup, type_own, type_mro, equal, has_keys, has_content, len_of, truth_of,
-    distinct, storages, unique, deref)}
+    distinct, storages, unique, deref, same_buffer)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

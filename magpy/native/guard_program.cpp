@@ -163,6 +163,41 @@ static bool match_alias(const Alias &alias, PyObject *const *frame, bool by_stor
     return true;
 }
 
+static bool same_bytes(const Py_buffer &view, const std::string &bytes) {
+    if ((size_t)view.len != bytes.size()) {
+        return false;
+    }
+    if (PyBuffer_IsContiguous(&view, 'C')) {
+        return memcmp(view.buf, bytes.data(), bytes.size()) == 0;
+    }
+    std::vector<char> flat(bytes.size());
+    if (PyBuffer_ToContiguous(flat.data(), &view, view.len, 'C') < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    return memcmp(flat.data(), bytes.data(), bytes.size()) == 0;
+}
+
+bool Buffer::matches(PyObject *value) const {
+    Py_buffer view;
+    if (Py_TYPE(value) != type) {
+        return false;
+    }
+    if (PyObject_GetBuffer(value, &view, PyBUF_FULL_RO) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool same = (size_t)view.ndim == shape.size() && view.format != nullptr
+        && format == view.format && (view.readonly != 0) == readonly;
+    for (int i = 0; same && i < view.ndim; i++) {
+        same = view.shape[i] == shape[i]
+            && (view.strides == nullptr || view.strides[i] == strides[i]);
+    }
+    same = same && same_bytes(view, bytes);
+    PyBuffer_Release(&view);
+    return same;
+}
+
 static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *frame) {
     switch (instr.check) {
     case Check_len:
@@ -179,6 +214,8 @@ static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *fra
         return match_alias(*instr.expected.alias, frame, false);
     case Check_state:
         return torch_checks.state(instr.expected.meta);
+    case Check_buffer:
+        return instr.expected.buffer->matches(value);
     }
     return false;
 }

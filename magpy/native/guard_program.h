@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "leaf.h"
@@ -34,7 +35,7 @@ namespace magpy {
     V(type_own) V(type_mro) V(key) V(call) V(deque) V(deref)
 #define MAGPY_FOREACH_CHECK(V)                                                       \
     V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
-    V(keys) V(set) V(truth) V(alias) V(unique) V(state)
+    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer)
 
 #define V(NAME) Load_##NAME,
 enum LoadOp : uint8_t { MAGPY_FOREACH_LOAD(V) NumLoads };
@@ -58,11 +59,23 @@ struct Alias {
     std::vector<int> slots, groups;
 };
 
-/* What a check compares with. The program owns leaves and aliases. */
+/* The memory behind an object of C (a numpy array): what the buffer protocol shows of it. */
+struct Buffer {
+    PyTypeObject *type = nullptr;
+    std::string format;
+    std::vector<Py_ssize_t> shape, strides;
+    bool readonly = false;
+    std::string bytes;                  // in C order
+
+    bool matches(PyObject *value) const;
+};
+
+/* What a check compares with. The program owns leaves, aliases and buffers. */
 union Expected {
     PyObject *object;           // is, type
     const Leaf *leaf;           // leaf, keys, set
     const Alias *alias;
+    const Buffer *buffer;
     const void *meta;           // tensor, state
     Py_ssize_t number;          // len, truth; same, distinct: the slot
 };
@@ -87,12 +100,14 @@ public:
     std::vector<int> want;
     std::vector<std::unique_ptr<Leaf>> leaves;
     std::vector<std::unique_ptr<Alias>> aliases;
+    std::vector<std::unique_ptr<Buffer>> buffers;
     Py_ssize_t nargs = 0;
     Py_ssize_t nslots = 0;
     PyObject *absent = nullptr;         // what a wanted slot holds when nothing was there
 
     Leaf *new_leaf() { return leaves.emplace_back(new Leaf()).get(); }
     Alias *new_alias() { return aliases.emplace_back(new Alias()).get(); }
+    Buffer *new_buffer() { return buffers.emplace_back(new Buffer()).get(); }
 
     // Check the first *limit* instructions. Returns the index of the one that failed, *limit*
     // when all passed, -1 for another call signature. When all passed and *result* is not

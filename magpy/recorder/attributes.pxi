@@ -12,7 +12,7 @@ cdef object FUNCTION = types.FunctionType
 cdef object PARAMETER_LIKE = (torch.Tensor, torch.nn.Module)
 cdef tuple MODULE_TABLES = ("_parameters", "_modules", "_buffers")
 
-from magpy.recorder.callables.registry import FIELD_TYPES
+from magpy.recorder.callables.registry import BUFFER_TYPES, FIELD_TYPES
 
 # Types whose C attributes are plain fields of the object: reading one runs no code
 # and depends on nothing else, so a guard can read it again.
@@ -163,6 +163,9 @@ cdef read_field(Recorder r, obj, node, descriptor, str name):
         return
     if isinstance(obj, torch.Tensor) and issubclass(torch.Tensor, descriptor.__objclass__):
         return      # the tape sees it
+    if type(obj) in BUFFER_TYPES:
+        read_buffer(r, obj)         # all that there is to know of it
+        return
     owner = descriptor.__objclass__
     if type(descriptor) is MEMBER and magpy_is_heap_type(owner) or owner in SAFE_FIELDS or owner in FIELD_TYPES:
         read_member(r, node, descriptor, field_value(obj, descriptor), node.path + "." + name)

@@ -227,6 +227,10 @@ cdef call_maker(Recorder r, cls, maker, tuple args, kwargs):
 cdef call_instance(Recorder r, obj, tuple args, kwargs):
     """An object whose type has __call__."""
     cdef type cls = type(obj)
+    rule = RULES.get(obj) if cls.__hash__ is object.__hash__ else None
+    if rule is not None:            # a function of another kind than CPython's own
+        rule(r, obj, args, kwargs or {})
+        return
     rule = RULES.get(cls.__call__) if not magpy_is_heap_type(cls) else None
     if rule is not None:
         rule(r, cls.__call__, (obj,) + args, kwargs or {})

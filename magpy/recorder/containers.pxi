@@ -178,8 +178,36 @@ cdef read_deep(Recorder r, obj, int depth):
         read_deep(r, obj.start, depth + 1)
         read_deep(r, obj.stop, depth + 1)
         read_deep(r, obj.step, depth + 1)
+    elif type(obj) in BUFFER_TYPES:
+        read_buffer(r, obj)
     elif node is not None and not magpy_is_heap_type(type(obj)) and node.kind == "object":
         r.stop("object-read", f"content of {type(obj).__name__}")
+
+
+cdef read_buffer(Recorder r, obj):
+    """An object of BUFFER_TYPES. Whether the call changes it is looked at when it is over:
+    what numpy writes to, and through which view, no rule tells."""
+    node = r.know(obj)
+    cdef object mark
+    if node is None:
+        return
+    mark = (node.index, "buffer", None)
+    if mark in r.seen:
+        return
+    try:
+        found = buffers.snapshot(obj)
+    except (TypeError, ValueError, BufferError) as error:
+        r.stop("object-read", f"{node.path}: a {type(obj).__qualname__} without plain memory")
+    if len(found.bytes) > buffers.LARGEST:
+        r.stop("object-read", f"{node.path}: {len(found.bytes)} bytes are too many to compare on each call")
+    check_edge(r, node, "buffer", found)
+    r.buffers.append((node, obj, found))
+
+
+cdef check_buffers(Recorder r):
+    for node, obj, before in r.buffers:
+        if not buffers.same_buffer(obj, before):
+            r.stop("object-write", f"content of {node.path}")
 
 
 cdef read_key(Recorder r, mapping, key):

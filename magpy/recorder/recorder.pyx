@@ -35,6 +35,7 @@ import torch
 from magpy import config
 from magpy.reasons import StopCapture
 from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Place, Stop, Recording
+from magpy.guards import buffers
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages
 from magpy.recorder import callables, places    # callables: fills the tables of rules
 
@@ -92,6 +93,7 @@ cdef class Recorder:
     cdef bint hooked
     cdef bint finalizers              # an outside object is held whose class has __del__
     cdef set generator_frames         # of generators made by the recording
+    cdef list buffers                 # (node, object, content) of what read_buffer saw
     cdef list watches                 # values that C code will look at: see watch_values
     cdef list after                   # what to do with the result of a C call: see after_call
     cdef int nested                   # rules that tell of calls made by C code
@@ -107,6 +109,7 @@ cdef class Recorder:
         self.keep = []
         self.identity_observed = []
         self.identity_marks = set()
+        self.buffers = []
         self.watches = []
         self.after = []
         self.generator_frames = set()
@@ -315,6 +318,10 @@ cdef class Recorder:
     cpdef read_deep(self, obj):
         """Everything below *obj* in containers of containers."""
         read_deep(self, obj, 0)
+
+    cpdef read_buffer(self, obj):
+        """The memory behind an object of C: its content is a guard."""
+        read_buffer(self, obj)
 
     cpdef read_key(self, mapping, key):
         read_key(self, mapping, key)

@@ -5,6 +5,7 @@ it is ``x[i, j]`` with known indices. A known one-element tensor where a number 
 that number.
 """
 
+import numpy
 import torch
 
 from magpy.reasons import StopCapture
@@ -54,6 +55,8 @@ def _index(tape, args, masks):
     index = args[1]
     parts = []
     for part in index if type(index) is tuple else (index,):
+        if isinstance(part, numpy.ndarray):
+            part = _fixed(tape, torch.tensor(part))
         if type(part) is slice:
             parts.append(numbers(tape.constants, part))
         elif masks and _is_known_mask(tape, part):

@@ -77,14 +77,18 @@ class TensorTable:
     """Which tensors a recording knows, by TensorImpl. A weak reference pins each
     impl's address, so that a freed tensor's key cannot be taken by a new one."""
 
-    __slots__ = ("_refs", "_weak")
+    __slots__ = ("_refs", "_weak", "outside_memory")
 
     def __init__(self):
         self._refs = {}
         self._weak = []
+        self.outside_memory = set()     # storages of outside numpy arrays
 
     def known(self, tensor):
         return self._refs.get(impl_key(tensor))
+
+    def in_outside_memory(self, tensor):
+        return bool(self.outside_memory) and storage_key(tensor) in self.outside_memory
 
     def add_input(self, tensor, node_index):
         return self._add(tensor, InputRef(node_index))
@@ -126,8 +130,8 @@ class Tape(TorchFunctionMode):
     """Records the torch functions called while it is the active function mode.
 
     *recorder* gives ``pause()``, ``resume()``, ``stopped``, ``stop(reason, detail)``
-    (which raises StopCapture), ``external_tensor(tensor) -> Node | None`` and
-    ``const_node(obj, path) -> Node``.
+    (which raises StopCapture), ``external_tensor(tensor) -> Node | None``,
+    ``node_of(obj) -> Node | None`` and ``const_node(obj, path) -> Node``.
     """
 
     def __init__(self, recorder):
@@ -265,7 +269,7 @@ class Tape(TorchFunctionMode):
         if how.name in SHARES_MEMORY:
             for array in (result, *folded.args[0], *folded.args[1].values()):
                 if isinstance(array, numpy.ndarray):
-                    self.constants.note_sharing(array, found[0][1] if found else tensors[0])
+                    self.note_sharing(array, found[0][1] if found else tensors[0])
 
     def _after(self, op, how, args, kwargs, tensors, before, result):
         found = []
@@ -480,6 +484,15 @@ class Tape(TorchFunctionMode):
     def check_shared_memory(self):
         if self.constants.changed_by_numpy():
             raise StopCapture("aliasing", "numpy wrote to memory that a tensor shares")
+
+    def note_sharing(self, array, tensor):
+        """*array* and *tensor* look at the same memory. Is it outside memory, which a copy
+        of the tensor would not be?"""
+        self.constants.note_sharing(array, tensor)
+        while isinstance(array, numpy.ndarray):
+            if self.recorder.node_of(array) is not None:
+                self.table.outside_memory.add(storage_key(tensor))
+            array = array.base
 
     def enter_constant(self, tensor):
         """Enter a tensor that was made without an operation, whose data are known: the

@@ -72,7 +72,7 @@ class Describer:
     """Gives recipes for the live objects of one recording.
 
     *recorder* answers what an object is (``node_of``, ``is_internal``, ``know``); *table*
-    answers what a tensor is (``known``); *nodes* are the recording's. What the
+    answers what a tensor is (``known``, ``in_outside_memory``); *nodes* are the recording's. What the
     recipes need is gathered in ``outputs`` (references into the tape, in the order
     of the graph's outputs) and ``slots`` (nodes whose objects replay needs).
     """
@@ -129,6 +129,8 @@ class Describer:
         if ref is not None:
             if type(obj) is not self.tensor_type or obj.__dict__:
                 raise StopCapture("output-kind", "a tensor of a class or with attributes of its own")
+            if self.table.in_outside_memory(obj):
+                raise StopCapture("aliasing", "a tensor in the memory of an outside array outlives the call")
             return GraphOut(self._output(ref))
         node = self.recorder.node_of(obj)
         if node is None:

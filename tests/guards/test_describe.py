@@ -5,10 +5,11 @@ import math
 import types
 import weakref
 
+import numpy as np
 import pytest
 import torch
 
-from magpy.guards import describe
+from magpy.guards import buffers, describe
 from magpy.guards.instr import CHECKS, LOADS, Const, Instr
 from magpy.guards.program import GuardProgram
 from magpy.guards.tensor_meta import GlobalState, TensorMeta
@@ -103,6 +104,10 @@ TEXTS = [
     ("tensor", TensorMeta(X), torch.zeros(4, 8, requires_grad=True), "requires_grad was False, is True"),
     ("tensor", TensorMeta(X), torch.zeros(4, 8, device="meta"), "device was cpu, is meta"),
     ("tensor", TensorMeta(X), 3, "was a torch.Tensor, is 3"),
+    ("buffer", buffers.snapshot(np.zeros(3)), np.ones(3), "content was another"),
+    ("buffer", buffers.snapshot(np.zeros(3)), np.zeros(4), "content was another"),
+    ("buffer", buffers.snapshot(np.float64(3)), np.float32(3), "was a numpy.float64, is a numpy.float32"),
+    ("buffer", buffers.snapshot(np.zeros(3)), None, "was a numpy.ndarray, is None"),
     ("tensor", TensorMeta(X), torch.nn.Parameter(X), "was a torch.Tensor, is a torch.nn.parameter.Parameter"),
 ]
 

@@ -6,9 +6,11 @@ import sys
 import types
 import weakref
 
+import numpy as np
 import pytest
 import torch
 
+from magpy.guards import buffers
 from magpy.guards import instr as instr_module
 from magpy.guards.instr import Const, Instr
 from magpy.guards.program import CHECK_NUMBERS, LOAD_NUMBERS, GuardProgram
@@ -309,6 +311,29 @@ def test_checks(make, check, expected, good, bad):
     for value in bad:
         assert program.run(None, (value,), None) is None and program.failed == 0
         assert sys.exc_info() == (None, None, None)
+
+
+def test_buffers(make):
+    array = np.arange(6.0).reshape(2, 3)
+    program = make.arg("buffer", buffers.snapshot(array))
+    assert program.run(None, (array.copy(),), None) == []
+    for other in (array + 1, array.reshape(3, 2), array.astype("f4"), np.asfortranarray(array), array[:1], array.view(Array), [0.0], None,
+                  np.float64(1), np.array([None] * 6)):
+        assert program.run(None, (other,), None) is None
+    array.flags.writeable = False
+    assert program.run(None, (array,), None) is None
+    strided = make.arg("buffer", buffers.snapshot(array.T))
+    assert strided.run(None, (np.arange(6.0).reshape(2, 3),), None) is None
+    number = make.arg("buffer", buffers.snapshot(np.float64("nan")))
+    assert number.run(None, (np.float64("nan"),), None) == []
+    assert number.run(None, (float("nan"),), None) is None
+    assert sys.exc_info() == (None, None, None)
+    with pytest.raises(TypeError):
+        make.arg("buffer", b"abc")
+
+
+class Array(np.ndarray):
+    pass
 
 
 def test_a_reordered_ordered_dict(make):

@@ -54,6 +54,9 @@ class FakeRecorder:
         self.know(obj, path)
         return self.nodes[id(obj)]
 
+    def node_of(self, obj):
+        return self.nodes.get(id(obj))
+
     def external_tensor(self, tensor):
         return self.nodes.get(id(tensor))
 

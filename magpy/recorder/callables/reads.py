@@ -18,7 +18,7 @@ import types
 
 import torch
 
-from magpy.recorder.callables.registry import IDENTITY_TYPES, KINDS, RULES, TORCH_OPERATORS
+from magpy.recorder.callables.registry import BUFFER_TYPES, IDENTITY_TYPES, KINDS, RULES, TORCH_OPERATORS
 
 SCALARS = frozenset((
     type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented),
@@ -77,6 +77,8 @@ def value(r, obj):
         return
     if isinstance(obj, CONTAINERS) or type(obj) is slice:
         r.read_deep(obj)
+    elif type(obj) in BUFFER_TYPES:
+        r.read_buffer(obj)
     elif r.know(obj) is not None:
         r.stop("object-read", f"value of {type(obj).__qualname__}")
 

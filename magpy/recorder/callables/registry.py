@@ -33,6 +33,7 @@ LEAF_CODE = set()       # code objects of Python functions that are run, not rec
 COPIES_VALUES = set()   # code objects in which a value is compared with what a copy of it gave
 IDENTITY_BASES = []     # the same for base classes
 FIELD_TYPES = set()     # C types whose attributes are plain fields: reading one runs no code
+BUFFER_TYPES = set()    # C types whose content is memory that a guard can compare
 IDENTITY_TYPES = set()  # types whose instances never change: which one it is says it all
 
 

@@ -114,8 +114,7 @@ add(stops("random"), "random", torch.manual_seed, torch.seed, torch.set_rng_stat
     torch.get_rng_state, torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
 add(stops("autograd-in-graph"), "effect",
     torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
-add(stops("unknown-tensor"), "allocates", torch.from_numpy, torch.frombuffer,
-    C.TensorBase, C.TensorBase.__new__)
+add(stops("unknown-tensor"), "allocates", torch.frombuffer, C.TensorBase, C.TensorBase.__new__)
 add(stops("leaf-mutation"), "mutates", *[C.TensorBase.__dict__[name] for name in (
     "set_", "as_subclass", "record_stream", "sparse_resize_", "sparse_resize_and_clear_")])
 

@@ -1,8 +1,10 @@
-"""Small C objects that carry references: slices, partials, bound methods, cells, and
-functions made during the call."""
+"""Small C objects: slices, partials, bound methods, cells, functions made during the call,
+and numpy's numbers."""
 
 import functools
 import types
+
+import numpy
 
 from magpy.reasons import StopCapture
 from magpy.refgraph.kinds.base import Filled, Fixed
@@ -83,7 +85,18 @@ def _make_function(code, scope, name, names, defaults, closure, kwdefaults):
     return function
 
 
+class _NumpyScalar(Fixed):
+    """A number that the call made with numpy. It cannot change."""
+
+    def describe(self, obj, new, d):
+        new.static = obj
+
+    def whole(self, new, w):
+        return w.constant(new.static, "number")
+
+
 KINDS = {
+    **{numpy.dtype(code).type: _NumpyScalar() for code in "?bhilqBHILQefdFD"},
     slice: _Slice(),
     functools.partial: _Partial(),
     types.MethodType: _Method(),
