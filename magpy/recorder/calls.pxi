@@ -146,6 +146,8 @@ cdef unbound(Recorder r, func, owner, str name):
 
 
 cdef apply_rule(Recorder r, func, tuple args, kwargs):
+    if type(func) is INSTANCE_METHOD:       # how pybind11 stores methods; it has no hash
+        func = func.__func__
     rule = RULES.get(func)
     if rule is not None:
         rule(r, func, args, kwargs or {})
@@ -210,6 +212,7 @@ cdef make_instance(Recorder r, cls, tuple args, kwargs):
             unknown_callable(r, setup)
         rule(r, setup, (None,) + args, kwargs or {})
 
+cdef object INSTANCE_METHOD = type(torch._C.ScriptFunction.__dict__["__call__"])
 cdef object TYPE_CALL = type.__call__
 cdef object OBJECT_NEW = object.__new__
 

@@ -65,6 +65,14 @@ def handling_of(cls):
     return opaque(apply, cls.__name__.rstrip("_") or "apply")
 
 
+@functools.lru_cache(maxsize=None)
+def handling_of_script(script):
+    """The Handling of a TorchScript function."""
+    def call(*args, **kwargs):
+        return script(*args, **kwargs)
+    return opaque(call, script.name)
+
+
 def is_opaque(node):
     """Must this FX node run as it is, not be traced by a compiler?"""
     return getattr(node.target, "magpy_opaque", False) is True
