@@ -68,7 +68,7 @@ def compile_with(model: Callable[..., Any], settings: Settings) -> Any:
         model = compiled.table_of(model).fn
     if not callable(model):
         raise TypeError(f"compile takes something to call, not {type(model).__name__}: {model!r:.80}")
-    table = compiled.Table(model, settings, History(name_of(model)), miss.call)
+    table = compiled.Table(model, settings, History(name_of(model)), miss.call, miss.graph_failed)
     _tables.add(table)
     if isinstance(model, nn.Module):
         return class_for(model)(table)

@@ -15,6 +15,11 @@ entry_limit: int = 32
 #: (never with ``fullgraph=True``).
 stop_limit: int = 8
 
+#: Calls of one callable in which a value inside a tensor, seen by Python code
+#: (``if x.sum() > 0``), was not what it was when the call was captured, before such code is
+#: not captured any more; 0: never capture it. More are allowed while four times as many hit.
+outcome_limit: int = 8
+
 #: Misses and stops that ``magpy.explain`` remembers for one callable.
 history: int = 64
 
@@ -23,7 +28,8 @@ history: int = 64
 #: to choose a faster path, and skip that where it says True. Set it to capture those.
 is_compiling: bool = False
 
-_SETTINGS = {"entry_limit": int, "stop_limit": int, "history": int, "is_compiling": bool}
+_SETTINGS = {"entry_limit": int, "stop_limit": int, "outcome_limit": int,
+             "history": int, "is_compiling": bool}
 
 
 class _Config(types.ModuleType):

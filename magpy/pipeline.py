@@ -67,7 +67,15 @@ def build_graph(job):
 def emit_mock(job):
     """The function that calls the graph and redoes the rest."""
     job.mock = mock.build(job.inputs, len(job.describer.outputs), job.result, job.effects,
-                          job.describer.slots, job.title)
+                          job.describer.slots, job.title, again(job.recording.tape))
+
+
+def again(tape):
+    """After which errors of its graph a call can be made anew: see `mock.build`. Checks are
+    made before anything outside is changed; other errors may come at any time."""
+    if tape.outcomes:
+        return mock.Again("OutcomeChanged" if tape.mutated_inputs() else "Exception", tape.draws_random)
+    return None if tape.draws_random or tape.mutated_inputs() else mock.Again("Exception", False)
 
 
 def lower(job):
@@ -91,7 +99,7 @@ def compile_graph(job):
 
 def make_entry(job):
     """Everything that a hit needs, and the texts that people read."""
-    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds))
+    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds), job.recording.tape.outcomes)
     job.entry = Entry(job.guards, job.mock.function, job.graph, texts)
 
 

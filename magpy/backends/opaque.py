@@ -1,42 +1,38 @@
-"""Graphs with opaque operations (autograd.Function): compiled between them.
+"""Graphs with opaque operations: compiled between them.
 
-A compiler that traced into ``apply`` would bake in whatever the user's backward reads,
-and nothing guards that: backward has not run when the call is recorded. So a graph is
-cut at its opaque operations. They run as they are, and what lies between is compiled,
-piece by piece, when it is first reached with its real inputs.
+A compiler that traced into an autograd.Function would bake in whatever the user's
+backward reads, and nothing guards that: backward has not run when the call is recorded.
+Checks of values and shapes that depend on data cannot be traced at all. So a graph is
+cut at such operations. They run as they are, and what lies between is compiled, piece
+by piece, when it is first reached with its real inputs.
 """
 
 import torch
 from torch.fx.passes.split_module import split_module
 
+from magpy import logs
 from magpy.backends import eager
-from magpy.fxgraph.values import PART
-from magpy.recorder.section import is_opaque
+from magpy.fxgraph.values import OPAQUE, PART
 
 
 def between_opaque(compiler):
     """*compiler* (``f(gm, example_inputs)``), given the pieces of graphs that have opaque
     operations, and other graphs whole."""
     def compile_graph(gm, example_inputs):
-        if not any(is_opaque(node) for node in gm.graph.nodes):
-            return compiler(gm, example_inputs)
-        if _changes_state(gm):          # a piece could not be run alone
-            return eager.compile_graph(gm, example_inputs)
-        return _cut(gm, compiler)
+        if any(OPAQUE in node.meta for node in gm.graph.nodes):
+            return _cut(gm, compiler)
+        return compiler(gm, example_inputs)
     return compile_graph
-
-
-def _changes_state(gm):
-    return any(node.target is torch._C._set_grad_enabled or "autocast" in str(node.target)
-               for node in gm.graph.nodes)
 
 
 def _cut(gm, compiler):
     pieces = {}
+    live = set()                # numbers of the pieces that run as they are
     number = 0
     for node in gm.graph.nodes:
-        if is_opaque(node):
-            number += 2             # odd numbers are the opaque operations
+        if OPAQUE in node.meta or eager.changes_state(node):
+            number += 2
+            live.add(number - 1)
             pieces[node] = number - 1
         elif PART in node.meta:     # pieces hand on tensors, not tuples
             pieces[node] = pieces[node.args[0]]
@@ -44,14 +40,26 @@ def _cut(gm, compiler):
             pieces[node] = number
     whole = split_module(gm, gm, pieces.__getitem__, keep_original_order=True)
     for name, part in list(whole.named_children()):
-        if not any(is_opaque(node) for node in part.graph.nodes):
-            setattr(whole, name, Piece(part, compiler))
-    return whole.forward
+        alive = int(name.rpartition("_")[2]) in live
+        setattr(whole, name, Live(part) if alive else Piece(part, compiler))
+    return eager.with_state_restored(whole)
+
+
+class Live(torch.nn.Module):
+    """Part of a graph that runs as it is. (A GraphModule would print its code when an
+    error passes it.)"""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, *inputs):
+        return self.part.forward(*inputs)
 
 
 class Piece(torch.nn.Module):
-    """Part of a graph, compiled for the inputs of its first call. Guards have made sure
-    that those of later calls look the same."""
+    """Part of a graph, compiled for the inputs of its first call. Guards and checks have
+    made sure that those of later calls look the same."""
 
     def __init__(self, part, compiler):
         super().__init__()
@@ -65,6 +73,15 @@ class Piece(torch.nn.Module):
 
     def forward(self, *inputs):
         if self.compiled is None:
-            self.compiled = self.compiler(self.part.pop(), list(inputs))
+            self.compiled = self.compile(self.part.pop(), inputs)
         outputs = self.compiled(*inputs)
         return outputs[0] if self.single else outputs
+
+    def compile(self, part, inputs):
+        """The capture is over: a compiler that fails now must not break the call."""
+        try:
+            return self.compiler(part, list(inputs))
+        except Exception as error:
+            logs.warn("captures", "a part of a graph runs as it is: the backend failed (%s: %s)",
+                      type(error).__name__, error)
+            return part.forward

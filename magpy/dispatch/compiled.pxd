@@ -17,6 +17,7 @@ cdef class Table:
     cdef readonly object history
     cdef readonly list entries      # most recently hit first
     cdef object on_miss
+    cdef object on_failure
     cdef object __weakref__
 
     cdef object call(self, tuple args, dict kwargs)

@@ -13,6 +13,7 @@ from magpy.guards.program cimport GuardProgram
 from magpy.guards.tensor_meta cimport has_foreign_modes
 
 from magpy import counters
+from magpy.fxgraph.outcome import GraphFailed
 
 
 cdef extern from *:
@@ -49,20 +50,23 @@ cdef class Entry:
 
 cdef class Table:
     """A callable, its settings, and its entries. ``on_miss(table, args, kwargs)`` makes
-    the call when no entry fits."""
+    the call when no entry fits; ``on_failure(table, entry, error)`` is told of a graph that
+    raised without having changed anything, and says whether to look further."""
 
-    def __init__(self, fn, settings, history, on_miss):
+    def __init__(self, fn, settings, history, on_miss, on_failure):
         self.fn = fn
         self.settings = settings
         self.history = history
         self.entries = []
         self.on_miss = on_miss
+        self.on_failure = on_failure
 
     cdef object call(self, tuple args, dict kwargs):
         global hits
         cdef Entry entry
         cdef list slots
         cdef Py_ssize_t i = 0
+        cdef object error
         if magpy_recording or magpy_disabled or has_foreign_modes():
             return self.bypass(args, kwargs)
         while i < len(self.entries):    # which a reset may empty
@@ -73,7 +77,15 @@ cdef class Table:
                     self.move_to_front(entry)
                 entry.hits += 1
                 hits += 1
-                return entry.mock(slots, entry.graph)
+                try:
+                    return entry.mock(slots, entry.graph)
+                except GraphFailed as failure:
+                    entry.hits -= 1
+                    hits -= 1
+                    error = failure.error
+                if not self.on_failure(self, entry, error):
+                    error = None        # the user's own error, if any, is raised anew
+                    return self.fn(*args, **kwargs)
             i += 1
         return self.on_miss(self, args, kwargs)
 
@@ -100,6 +112,11 @@ cdef class Table:
     def add(self, Entry entry not None):
         """A new entry, to be tried first."""
         self.entries.insert(0, entry)
+
+    def drop_checked(self):
+        """Drop the entries whose graphs check values that depend on tensor data."""
+        self.history.hits_of_dropped += sum([e.hits for e in self.entries if e.texts.checks])
+        self.entries[:] = [e for e in self.entries if not e.texts.checks]
 
     def clear(self):
         """Drop all entries."""

@@ -12,13 +12,14 @@ class Texts:
     """What explain shows of an entry besides its guards. Strings only: an entry keeps
     nothing of the recorded call alive."""
 
-    __slots__ = ("title", "mock", "graph", "seconds")
+    __slots__ = ("title", "mock", "graph", "seconds", "checks")
 
-    def __init__(self, title, mock, graph, seconds):
+    def __init__(self, title, mock, graph, seconds, checks=0):
         self.title = title
         self.mock = mock
         self.graph = graph
         self.seconds = seconds
+        self.checks = checks        # how many values that depend on tensor data the graph checks
 
 
 class Settings:
@@ -68,6 +69,8 @@ class History:
         self.captures = 0
         self.breaks = 0             # captures that stopped
         self.stopped_in_a_row = 0
+        self.other_outcomes = 0     # calls in which a checked value did not come again
+        self.outcome = None         # what the last of those said, until the miss is noted
         self.hits_of_dropped = 0    # of entries that a reset dropped
         self.stops = collections.deque(maxlen=config.history)
         self.misses = collections.deque(maxlen=config.history)      # of MissedCall

@@ -8,6 +8,7 @@ an error, and then after the call, since the user's own exception comes first.
 from magpy import config, counters, logs, reasons
 from magpy.dispatch import compiled, entry
 from magpy.errors import BackendError, CaptureError, describe_stop
+from magpy.fxgraph.outcome import OutcomeChanged
 from magpy.guards import describe
 from magpy.reasons import StopCapture
 
@@ -60,7 +61,7 @@ def call_captured(table, args, kwargs):
 
     compiled.enter_recording()
     try:
-        recording = record(table.fn, args, kwargs, finish)
+        recording = record(table.fn, args, kwargs, finish, outcomes=checks_pay(table))
     finally:
         compiled.leave_recording()
     if recording.stop is None and trouble.stop is None:
@@ -121,11 +122,41 @@ class Trouble:
         return True
 
 
+# --- outcomes -------------------------------------------------------------------------
+
+def graph_failed(table, entry, error):
+    """The graph of *entry* raised *error*. True: another entry may fit, or the call be
+    captured anew. False: it is the user's error, or the backend's; the function itself
+    will show it."""
+    if not isinstance(error, OutcomeChanged):
+        return False
+    history = table.history
+    history.other_outcomes += 1
+    history.outcome = str(error)
+    if not checks_pay(table):
+        logs.log("captures", "%s: values inside tensors differ from call to call; what depends on them "
+                 "is not captured any more", history.name)
+        table.drop_checked()
+    return True
+
+
+def checks_pay(table):
+    """Do values that Python code saw inside tensors come again often enough?"""
+    history = table.history
+    hits = history.hits_of_dropped + sum(entry.hits for entry in table.entries)
+    return history.other_outcomes < max(config.outcome_limit, hits / 4)
+
+
 # --- what is written down -------------------------------------------------------------
 
 def note_miss(table, args, kwargs, refusal):
     """Say what kept each entry from fitting, the one that came closest first."""
     history = table.history
+    outcome, history.outcome = history.outcome, None
+    if outcome is not None:
+        history.miss(outcome.partition(" was ")[0], outcome, ())
+        logs.log("misses", "%s: %s", history.name, outcome)
+        return
     # Entries share their beginnings: the furthest failure is the closest entry.
     entries = sorted(table.entries, key=lambda entry: entry.guards.failed, reverse=True)
     if not entries:

@@ -21,8 +21,10 @@ import functools
 import itertools
 import keyword
 import types
+from typing import NamedTuple
 
 from magpy.emit.source import Namespace, Writer
+from magpy.fxgraph.outcome import GraphFailed, OutcomeChanged, RandomState
 from magpy.reasons import StopCapture
 from magpy.refgraph.values import New
 
@@ -32,6 +34,8 @@ _KNOWN = {
     "setattr": setattr, "delattr": delattr,
     "OrderedDict": collections.OrderedDict, "defaultdict": collections.defaultdict,
     "deque": collections.deque, "partial": functools.partial,
+    "GraphFailed": GraphFailed, "OutcomeChanged": OutcomeChanged, "RandomState": RandomState,
+    "Exception": Exception,
     "MethodType": types.MethodType, "CellType": types.CellType,
 }
 _LONGEST_INLINE = 60     # an object used once is written where it is used, if this short
@@ -50,6 +54,14 @@ class MockCode:
         self.slots = slots
 
 
+class Again(NamedTuple):
+    """How a call can be made anew when its graph raises ``error`` (a class by its name):
+    ``random`` if the graph draws random numbers, so that their state must be restored."""
+
+    error: str
+    random: bool
+
+
 class EffectRecipe:
     """One effect with its arguments described."""
 
@@ -61,12 +73,13 @@ class EffectRecipe:
         self.kwargs = kwargs
 
 
-def build(inputs, noutputs, result, effects, slots, title="call"):
+def build(inputs, noutputs, result, effects, slots, title="call", again=None):
     """Emit and compile the mock code.
 
     *inputs*: nodes of the graph's inputs in order, None when there is no graph;
     *noutputs*: how many outputs it has; *result*: a recipe; *effects*: EffectRecipes;
-    *slots*: the nodes that the recipes use.
+    *slots*: the nodes that the recipes use; *again*: an Again, or
+    None when the call cannot be made anew.
     """
     ordered = list(dict.fromkeys(inputs or ()))
     if inputs is not None and len(ordered) != len(inputs):
@@ -75,7 +88,7 @@ def build(inputs, noutputs, result, effects, slots, title="call"):
     ordered += [node for node in slots if node.index not in taken]
     namespace = Namespace(_KNOWN)
     writer = Writer(namespace, {node.index: f"s[{i}]" for i, node in enumerate(ordered)})
-    body = _graph_call(inputs, noutputs, ordered)
+    body = _guarded(_graph_call(inputs, noutputs, ordered), again)
     body += _Builder(writer).lines(_roots(result, effects))
     body += [_effect(effect, writer) for effect in effects]
     body.append(f"return {writer.ref(result)}")
@@ -108,6 +121,15 @@ def _graph_call(inputs, noutputs, ordered):
         return [call]
     names = ", ".join(f"g{i}" for i in range(noutputs))
     return [f"{names}, = {call}" if noutputs == 1 else f"{names} = {call}"]
+
+
+def _guarded(lines, again):
+    """The call of the graph; what it raises is told to dispatch."""
+    if not lines or again is None:
+        return lines
+    save, restore = (["rng = RandomState()"], ["    rng.restore()"]) if again.random else ([], [])
+    return [*save, "try:", *[f"    {line}" for line in lines],
+            f"except {again.error} as error:", *restore, "    raise GraphFailed(error)"]
 
 
 def _roots(result, effects):

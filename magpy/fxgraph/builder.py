@@ -20,9 +20,8 @@ import torch.fx
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from magpy.fxgraph import check
-from magpy.fxgraph.values import FACTS, PART
+from magpy.fxgraph.values import FACTS, OPAQUE, PART
 from magpy.recorder.torch_mode import InputRef, OpRef
-from magpy.recorder.torch_ops import opaque_target
 
 
 class BuiltGraph:
@@ -79,14 +78,13 @@ class _Builder:
         args = tuple([self.value(arg) for arg in op.args])
         if how.getter is not None:
             args += (how.getter,)
-        kind, target = how.op, how.target
-        if op.opaque and not how.opaque:
-            kind, target = "call_function", opaque_target(how)
-        node = self.graph.create_node(kind, target, None, None, how.name)
+        node = self.graph.create_node(how.op, how.target, None, None, how.name)
         node.args = args
         if op.kwargs:
             node.kwargs = {key: self.value(arg) for key, arg in op.kwargs.items()}
         node.meta["stack_trace"] = self.trace(op.place)
+        if op.opaque:
+            node.meta[OPAQUE] = True
         if op.paths == ((),):
             node.meta[FACTS] = op.metas[0]
         elif all(path == (i,) for i, path in enumerate(op.paths)):

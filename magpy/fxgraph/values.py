@@ -10,6 +10,7 @@ graph on fake tensors once more would take as long as AOTAutograd's own trace.
 import torch
 
 FACTS = "magpy_facts"
+OPAQUE = "magpy_opaque"     # on a node that a compiler must not trace
 PART = "magpy_part"     # on a node that takes one tensor out of an operation's result
 
 

@@ -142,6 +142,11 @@ cdef class Recorder:
         self.paused -= 1
 
     @property
+    def allows_outcomes(self):
+        """May the graph check values that depend on tensor data?"""
+        return self.recording.outcomes
+
+    @property
     def stopped(self):
         return self.stop_reason is not None
 

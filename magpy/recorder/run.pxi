@@ -7,14 +7,16 @@ LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
 cdef object recording_lock = threading.Lock()      # one recording at a time in a process
 
 
-def record(fn, tuple args, dict kwargs, finish=None):
+def record(fn, tuple args, dict kwargs, finish=None, bint outcomes=False):
     """Call ``fn(*args, **kwargs)`` for real under the recorder.
 
     Returns a Recording. It always has the call's ``result`` or ``exception``;
     when ``stop`` is set, the rest does not describe the whole call. ``finish(recording)``
     is called at the end, while the recorder still knows which objects are internal.
+    With *outcomes*, Python code may look into tensors: the graph then checks what it saw.
     """
     recording = Recording(fn, args, kwargs)
+    recording.outcomes = outcomes
     if not recording_lock.acquire(blocking=False):
         recording.stop = Stop("busy", "", *places.user_place(sys._getframe()))
         run_plainly(recording)

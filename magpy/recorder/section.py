@@ -70,9 +70,6 @@ def handling_of_script(script):
     """The Handling of a TorchScript function."""
     def call(*args, **kwargs):
         return script(*args, **kwargs)
-    return opaque(call, script.name)
-
-
-def is_opaque(node):
-    """Must this FX node run as it is, not be traced by a compiler?"""
-    return getattr(node.target, "magpy_opaque", False) is True
+    handling = opaque(call, script.name)
+    handling.rng = True         # for all that is known
+    return handling

@@ -24,12 +24,14 @@ from torch.overrides import TorchFunctionMode
 
 from magpy.guards.tensor_meta import WeakTensor, impl_key, storage_key, version
 from magpy.reasons import StopCapture
+from magpy.fxgraph.outcome import is_plain, shape_check, value_check
 from magpy.recorder import fake_check, rewrites
 from magpy.recorder.constants import FOLDABLE, PLAIN_TENSORS, READS, SHARES_MEMORY, Constants
 from magpy.recorder.places import user_place
 from magpy.recorder.section import Section
 from magpy.recorder.torch_checks import check_outside_autograd, tensors_in
-from magpy.recorder.torch_ops import CALL_METHOD, META, STATE, STOP, Handling, handling
+from magpy.recorder.torch_ops import (
+    CALL_METHOD, META, OP, STATE, STOP, VALUES_OF_DATA, Handling, handling)
 
 
 class OpRef(NamedTuple):
@@ -51,7 +53,7 @@ class TapeOp:
     ``metas`` what each looked like (`tensor_facts`). ``opaque``: compilers must not trace it."""
 
     __slots__ = ("handling", "func", "args", "kwargs", "paths", "metas", "place", "rng",
-                 "inplace", "opaque")
+                 "inplace", "opaque", "outcome")
 
     def __init__(self, handling, func, args, kwargs, place):
         self.handling = handling
@@ -64,6 +66,7 @@ class TapeOp:
         self.rng = handling.rng
         self.inplace = handling.mutates
         self.opaque = handling.opaque
+        self.outcome = None     # why its value or shape must be checked: a StopCapture
 
     @property
     def outs(self):
@@ -145,6 +148,9 @@ class Tape(TorchFunctionMode):
         self._data_reads = {}           # storage key -> the operations that reached it by .data
         self._tensors = []              # arguments of the call at hand
         self._section = None            # the opaque call that runs
+        self._changed_input = False     # has an operation changed memory of an input?
+        self.draws_random = False
+        self.outcomes = 0               # checks of what depends on tensor data
         self.constants = Constants(self.table)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -206,14 +212,27 @@ class Tape(TorchFunctionMode):
             if self._section is not None or stop.reason not in FOLDABLE or how.mutates or \
                     how.kind is STOP and stop.reason == "tensor-data" and how.name not in READS \
                     or not self.constants.result_known(how, args, kwargs):
-                raise
+                return self._outcome(stop, how, func, args, kwargs)
             self._tensors = []
             return Folded(stop, (args, kwargs)), list(tensors_in((args, kwargs)))
+
+    def _outcome(self, stop, how, func, args, kwargs):
+        """A call whose value or shape depends on data: the graph does it again and checks
+        that the outcome is the same. Nothing outside may have changed by then."""
+        value = how.kind is STOP and stop.reason == "tensor-data" and how.name in VALUES_OF_DATA
+        shape = how.kind is OP and stop.reason in ("dynamic-output-shape", "tensor-data")
+        if self._section is not None or not (value or shape) or self._changed_input \
+                or not self.recorder.allows_outcomes:
+            raise stop
+        op = self._operation(how, func, args, kwargs, sys._getframe(4))
+        tensors, self._tensors = self._tensors, []
+        op.outcome, op.opaque = stop, True
+        return op, tensors
 
     def _checked(self, how, func, args, kwargs):
         """The TapeOp of a call that a graph can hold, and the tensors it is given."""
         self.check_shared_memory()
-        if how.kind is STOP:
+        if how.kind is STOP or how.dynamic:
             raise StopCapture(how.reason, how.name)
         if self._section is not None:
             op, tensors = self._section.op, self._arguments_inside(args, kwargs)
@@ -276,6 +295,11 @@ class Tape(TorchFunctionMode):
         plain = _collect(result, (), found)
         if how.kind is META and not found:
             return
+        if op.outcome is not None and how.kind is STOP:
+            if found or not is_plain(result):
+                raise op.outcome
+            self._check_value(op, result)
+            return
         if how.kind is STATE:
             if self._section is None:
                 self.ops.append(op)
@@ -301,6 +325,7 @@ class Tape(TorchFunctionMode):
         op.paths = tuple([path for path, _ in found])
         op.metas = tuple([tensor_facts(tensor) for _, tensor in found])
         op.inplace = op.inplace or bool(changed)
+        self.draws_random = self.draws_random or op.rng or how.foreign
         for leaf, (_, tensor) in enumerate(found):
             check_plain(tensor)
             if self.table.known(tensor) is None:
@@ -310,6 +335,9 @@ class Tape(TorchFunctionMode):
         self.ops.append(op)
         if given is not None and op.kwargs.pop("requires_grad", False):
             self._require_grad(found[0][1])
+        if op.outcome is not None:
+            for leaf, (_, tensor) in enumerate(found):
+                self._check_shape(OpRef(index, leaf), op, tensor)
 
     def _require_grad(self, tensor):
         """The last operation made *tensor* with ``requires_grad=True``. For the graph it
@@ -319,12 +347,31 @@ class Tape(TorchFunctionMode):
         how = handling(torch.Tensor.requires_grad_)
         self.ops.append(TapeOp(how, how.target, (self.table.known(tensor), True), {}, maker.place))
 
+    # ---- outcomes ---------------------------------------------------------------
+
+    def _check_value(self, op, result):
+        check = value_check(op.func)
+        self._enter_check(check, (_copy(result), _where(op.place), *op.args), op)
+
+    def _check_shape(self, ref, op, tensor):
+        self._enter_check(shape_check, (ref, tuple(tensor.shape), _where(op.place)), op)
+
+    def _enter_check(self, target, args, op):
+        if self._changed_input:
+            raise op.outcome
+        check = TapeOp(Handling(target.__name__, OP, target=target), target, args, op.kwargs
+                       if target is not shape_check else {}, op.place)
+        check.opaque = True
+        self.outcomes += 1
+        self.ops.append(check)
+
     # ---- opaque calls ---------------------------------------------------------
 
     def begin_section(self, how, func, args, kwargs):
         """From here to `end_section` a call runs that is one operation of the graph."""
         with torch._C.DisableTorchFunction():
             op = self._operation(how, func, args, kwargs, sys._getframe(1))
+            op.opaque = True
             tensors, self._tensors = self._tensors, []
             self._section = Section(op, tensors)
 
@@ -416,7 +463,9 @@ class Tape(TorchFunctionMode):
 
     def _note_changes(self, op, how, tensors, changed, found):
         changed = self._changes(op, how, tensors, changed, found)
-        self._mutated_storages.update([storage_key(tensor) for tensor in changed])
+        keys = {storage_key(tensor) for tensor in changed}
+        self._mutated_storages |= keys
+        self._changed_input = self._changed_input or not keys.isdisjoint(self._inputs.values())
         return changed
 
     def _changes(self, op, how, tensors, changed, found):
@@ -447,6 +496,7 @@ class Tape(TorchFunctionMode):
         old, new = storage_key(tensor), storage_key(value)
         self._data_reads.setdefault(new, [])
         self._mutated_storages.update((old, new))
+        self._changed_input = self._changed_input or not {old, new}.isdisjoint(self._inputs.values())
         for ref, key in self._inputs.items():
             if ref == self.table.known(tensor):
                 self._inputs[ref] = new
@@ -525,6 +575,15 @@ def _integer_scalar(how, tensors):
         if tensor.numel() == 1 and not (tensor.is_floating_point() or tensor.is_complex()):
             return True
     return False
+
+
+def _copy(value):
+    """A list that Python code was given, as it is now."""
+    return [_copy(item) for item in value] if type(value) is list else value
+
+
+def _where(place):
+    return f"{place[0]}:{place[1]}"
 
 
 def check_plain(tensor):

@@ -16,7 +16,6 @@ tried on fake tensors by `fake_check`.
 Handlings are made lazily: a model uses a few dozen functions, torch has 2,000.
 """
 
-import functools
 import types
 
 import torch
@@ -28,6 +27,11 @@ from magpy.recorder.torch_names import (
     TENSOR_ATTRIBUTES, UNTAGGED_DYNAMIC, VETTED_MODULES)
 
 META, OP, STATE, STOP = "meta", "op", "state", "stop"
+# Reads of tensor data that give a plain value, which a graph can ask for again.
+VALUES_OF_DATA = frozenset("""
+    item tolist equal allclose is_nonzero __bool__ __int__ __float__ __index__ __complex__
+    __contains__ _local_scalar_dense
+""".split())
 CALL_METHOD, CALL_FUNCTION = "call_method", "call_function"
 
 
@@ -46,7 +50,7 @@ class Handling:
 
     __slots__ = ("name", "kind", "op", "target", "getter", "check", "reason",
                  "returns_self", "mutates", "rng", "verify", "before", "strided",
-                 "hidden_update", "foreign", "opaque", "autograd")
+                 "hidden_update", "foreign", "opaque", "autograd", "dynamic")
 
     def __init__(self, name, kind, op=CALL_FUNCTION, target=None, getter=None,
                  check=None, reason=None, verify=False):
@@ -60,7 +64,7 @@ class Handling:
         self.returns_self = name in RETURNS_SELF
         self.mutates = name not in CHANGES_NO_DATA and (name == "__setitem__" or (
             name.endswith("_") and not name.endswith("__")))
-        self.rng = self.foreign = self.autograd = False
+        self.rng = self.foreign = self.autograd = self.dynamic = False
         self.opaque = getattr(target, "magpy_opaque", False)
         self.verify = verify    # "always", "index" (only with integer scalars) or False
         self.before = BEFORE.get(name)
@@ -79,16 +83,6 @@ def opaque(function, name):
     function.__module__ = __name__
     function.magpy_opaque = True
     return Handling(name, OP, CALL_FUNCTION, function)
-
-
-@functools.lru_cache(maxsize=None)
-def opaque_target(how):
-    """A function that does what *how* does, and is opaque."""
-    def call(*args, **kwargs):
-        if how.op is CALL_METHOD:
-            return getattr(args[0], how.target)(*args[1:], **kwargs)
-        return how.target(*args, **kwargs)
-    return opaque(call, f"opaque_{how.name.strip('_')}").target
 
 
 # ---- operations on what autograd knows of a tensor ----------------------------------------
@@ -217,7 +211,7 @@ def _classify(func):
         return _stop(entry.name, "tensor-data")
     entry.check = CHECKS.get(entry.name)
     if entry.check is None and _dynamic_by_name(entry.name):
-        return _stop(entry.name, "dynamic-output-shape")
+        entry.dynamic, entry.reason = True, "dynamic-output-shape"
     entry.rng = _draws_random(entry.name) or \
         getattr(func, "__module__", None) in RANDOM_MODULES
     if entry.name not in SCALAR_TENSOR_IS_DATA:

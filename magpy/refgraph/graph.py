@@ -133,7 +133,7 @@ class Recording:
 
     __slots__ = ("fn", "args", "kwargs", "result", "exception", "stop", "nodes",
                  "edges", "effects", "tape", "table", "state", "recorder",
-                 "events", "seconds", "fault")
+                 "events", "seconds", "fault", "outcomes")
 
     def __init__(self, fn, args, kwargs):
         self.fn = fn
@@ -151,6 +151,7 @@ class Recording:
         self.recorder = None
         self.events = 0
         self.seconds = 0.0
+        self.outcomes = False   # may the graph check what depends on tensor data?
         self.fault = None       # the error behind a stop "internal-error"
 
     def release(self):

@@ -22,7 +22,10 @@ from support.fake_recorder import FakeRecorder, FakeTable
 class FakeTape:
     """A recording's tape that holds nothing."""
 
-    ops, paths = (), {}
+    ops, paths, outcomes, draws_random = (), {}, 0, False
+
+    def mutated_inputs(self):
+        return set()
 
 
 class Seen:
@@ -34,7 +37,7 @@ class Seen:
         self.fail_in_finish = None
         self.effects = []
 
-    def record(self, fn, args, kwargs, finish=None):
+    def record(self, fn, args, kwargs, finish=None, outcomes=False):
         self.calls += 1
         recording = Recording(fn, args, kwargs)
         recording.recorder, recording.table, recording.tape = FakeRecorder(), FakeTable(), FakeTape()

@@ -20,6 +20,8 @@ class FakeNode:
 class FakeRecorder:
     """Knows tensors by identity; remembers the first stop; counts pause and resume."""
 
+    allows_outcomes = False
+
     def __init__(self):
         self.nodes = {}
         self.stop_reason = None

@@ -1,0 +1,79 @@
+"""Checks inside a graph: is a value that Python code saw during the recording the same again?
+
+Where Python looks into a tensor (``if x.sum() > 0``), the recorded path holds for one
+outcome only. The graph asks again at replay, at the same place in the order of its
+operations. Another outcome raises `OutcomeChanged`: nothing outside has been changed up
+to there, so the call can be made anew (TorchDynamo breaks the graph at such a place).
+"""
+
+import functools
+import operator
+
+import torch
+
+
+class OutcomeChanged(Exception):
+    """A recorded value did not come again. The text says what and where."""
+
+
+class GraphFailed(Exception):
+    """Mock code's word to dispatch: the graph raised ``error``, and has changed nothing
+    that the caller can see."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+@functools.lru_cache(maxsize=None)
+def value_check(func):
+    """The target of a node ``(expected, where, *args)`` that calls *func* and compares."""
+    name = getattr(func, "__name__", "value")
+
+    def check(expected, where, *args, **kwargs):
+        found = func(*args, **kwargs)
+        if not same(found, expected):
+            raise OutcomeChanged(f"{where}: {name} was {expected!r:.60}, is {found!r:.60}")
+
+    check.__name__ = check.__qualname__ = f"check_{name.strip('_')}"
+    return check
+
+
+def shape_check(tensor, expected, where):
+    """The target of a node that asks for a shape which depends on data."""
+    if tensor.shape != tuple(expected):
+        raise OutcomeChanged(f"{where}: a shape was {tuple(expected)}, is {tuple(tensor.shape)}")
+
+
+def same(a, b):
+    """Equal values of equal types, NaN being equal to itself and 0.0 not to -0.0."""
+    if type(a) is not type(b):
+        return False
+    if type(a) in (list, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) is float:
+        return a == b and (a != 0 or str(a) == str(b)) or a != a and b != b
+    if type(a) is complex:
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    return operator.eq(a, b)
+
+
+def is_plain(value):
+    """Can *value* be compared by `same` and stand in a graph?"""
+    if type(value) in (list, tuple):
+        return all(map(is_plain, value))
+    return type(value) in (bool, int, float, complex, str, type(None))
+
+
+class RandomState:
+    """torch's random state before a graph, for a call that is made anew."""
+
+    __slots__ = ("cpu", "cuda")
+
+    def __init__(self):
+        self.cpu = torch.get_rng_state()
+        self.cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+
+    def restore(self):
+        torch.set_rng_state(self.cpu)
+        if self.cuda is not None:
+            torch.cuda.set_rng_state_all(self.cuda)

@@ -1,0 +1,192 @@
+"""Python code that looks into tensors: the graph checks that what it saw comes again."""
+import pytest
+import torch
+
+import magpy
+from support import compare
+from support.expect import assert_counts, batch, check
+
+seen = []
+
+
+def branch(x):
+    if (x.sum() > 0).item():
+        return x * 2
+    return x - 1
+
+
+def sign(i):
+    """Inputs of one sign, then of the other."""
+    return batch(i).abs() * (1 if i < 3 else -1)
+
+
+def run(f, inputs, captures, calls=6, backend="eager"):
+    """Calls compiled and plain, compared; *captures* in all, every other call a hit."""
+    compiled = magpy.compile(f, backend=backend, fullgraph=True)
+    for i in range(calls):
+        x, y = inputs(i).clone(), inputs(i).clone()
+        compare.equal((compiled(x), x), (f(y), y), f"call {i}", strides=backend == "eager")
+    assert_counts(compiled, captures, calls - captures)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_branch(backend):
+    """One capture for each outcome; then every call hits, whichever it is."""
+    run(lambda x: branch(x) + 1, sign, 2, backend=backend)
+
+
+def test_both_outcomes_stay():
+    compiled = magpy.compile(lambda x: branch(x), backend="eager", fullgraph=True)
+    for i in range(8):
+        x = batch(i).abs() * (-1) ** i
+        compare.equal(compiled(x), branch(x), f"call {i}")
+    assert_counts(compiled, 2, 6)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_kinds_of_reads(backend):
+    def f(x):
+        n = int(x.abs().max() > -1)
+        values = torch.arange(3) + (x.shape[0] - 3) + (x > 1e9).sum()
+        y = x * n + float((x > 1e9).sum())
+        if torch.isnan(y).any() or torch.equal(x, y + 1) or not torch.allclose(x, x):
+            raise ValueError("never")
+        assert 5 not in values
+        return y, values.tolist(), [y] * values[1], bool(values[2] == 2)
+
+    check(lambda: f, backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_shapes_that_depend_on_data(backend):
+    def f(x):
+        big = x[x > -100]
+        where = torch.nonzero(x > 0)
+        u = torch.unique((x > 100).long())
+        return big.mean(), big.shape[0], where.shape[1], u, x[:, u[0]:].sum(), x.reshape(u[0] + 3, -1)
+
+    check(lambda: f, lambda i: batch(0) * (i + 1), backend=backend)
+
+
+def test_a_shape_changes():
+    def f(x):
+        big = x[x > 0]
+        return big * 2, len(big)
+
+    run(f, lambda i: torch.tensor([1.0, -1.0, i % 2 - 0.5]), 2)
+
+
+def test_gradients():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            y = self.a(x)
+            if y.detach().abs().max() > -1:
+                y = self.b(y)
+            return y[torch.isfinite(y)]
+
+    check(Net, train=True)
+    check(Net, train=True, backend="aot_eager")
+
+
+def test_effects_come_after_the_checks():
+    def f(x):
+        seen.append(int(x.sum() > 0))
+        return x * len(seen)
+
+    del seen[:]
+    want = [(f(sign(i)), list(seen)) for i in range(6)]
+    del seen[:]
+    compiled = magpy.compile(f, backend="eager")
+    got = [(compiled(sign(i)), list(seen)) for i in range(6)]
+    compare.equal(got, want, "six calls")
+
+
+def test_random_numbers_are_drawn_once():
+    """A call that is made anew starts from the random state that it found."""
+    def f(x):
+        y = torch.rand(3)
+        return (x + torch.rand(3) if x.sum() > 0 else x - torch.rand(4)[:3]), y
+
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    inputs = [torch.ones(3) * s for s in (1, 1, -1, -1, 1, -1)]
+    torch.manual_seed(0)
+    want = [f(x) for x in inputs], torch.rand(2)
+    torch.manual_seed(0)
+    got = [compiled(x) for x in inputs], torch.rand(2)
+    compare.equal(got, want, "six calls")
+    assert_counts(compiled, 2, 4)
+
+
+def test_a_change_before_the_look_is_not_captured():
+    def f(x):
+        x.add_(1)
+        return x * 2 if x.sum() > 0 else x
+
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(4):
+        x, y = batch(i), batch(i)
+        compare.equal((compiled(x), x), (f(y), y), f"call {i}")
+    explained = magpy.explain(compiled)
+    assert explained.captures == 0 and explained.stops[-1].reason == "tensor-data"
+
+
+def test_a_change_after_the_look():
+    def f(x):
+        positive = bool(x.sum() > 0)
+        x.add_(1)
+        return x * 2 if positive else x
+
+    run(f, sign, 2)
+
+
+def test_values_that_never_come_again():
+    """A number that differs each time is soon left alone."""
+    def f(x):
+        return x * x.sum().item()
+
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(30):
+        compare.equal(compiled(batch(i)), f(batch(i)), f"call {i}")
+    explained = magpy.explain(compiled)
+    assert len(explained.entries) == 0 and explained.captures <= magpy.config.outcome_limit + 1
+    assert "item was" in explained.misses[0] and "test_outcomes.py" in explained.misses[0]
+
+
+def test_no_outcomes_by_setting():
+    with magpy.config.patch(outcome_limit=0):
+        compiled = magpy.compile(lambda x: branch(x), backend="eager")
+        compiled(batch(0))
+    assert magpy.explain(compiled).captures == 0
+
+
+def test_an_error_in_the_graph_is_the_users():
+    """Eager does what comes before the error, and shows the user's own lines."""
+    def f(table, i):
+        seen.append("before")
+        return torch.nn.functional.embedding(i, table) + 1
+
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    table = torch.randn(4, 2)
+    for i in range(2):
+        compiled(table, torch.tensor([i]))
+    del seen[:]
+    with pytest.raises(IndexError) as caught:
+        compiled(table, torch.tensor([9]))
+    assert seen == ["before"] and any(entry.name == "f" for entry in caught.traceback)
+    compare.equal(compiled(table, torch.tensor([3])), f(table, torch.tensor([3])), "later")
+    assert_counts(compiled, 1, 2)
+
+
+def test_no_grad_is_left_by_a_failed_check():
+    def f(x):
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+            big = bool(y.sum() > 0)
+        return y * 2 if big else y.float()
+
+    run(f, lambda i: torch.eye(2) if i < 3 else torch.tensor([[1.0, -9.0], [2.0, 1.0]]), 2)
+    assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
