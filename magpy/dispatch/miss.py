@@ -154,6 +154,7 @@ def note_miss(table, args, kwargs, refusal):
     history = table.history
     outcome, history.outcome = history.outcome, None
     if outcome is not None:
+        counters.add("misses")
         history.miss(outcome.partition(" was ")[0], outcome, ())
         logs.log("misses", "%s: %s", history.name, outcome)
         return
