@@ -1,0 +1,546 @@
+"""paritybench.py on a small made-up checkout, and its parts by themselves."""
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from unittest.mock import MagicMock
+
+import pytest
+import torch
+
+import magpy
+from bench.parity import chart, checkout, compare, judge, results, server
+from bench.parity.checkout import UsageError
+from bench.parity.children import Child, wait_for_any
+from bench.parity.program import Test as ProgramTest
+from bench.parity.progress import Progress
+from bench.parity.report import Summary, text
+
+COMMAND = os.path.join(os.path.dirname(__file__), "paritybench.py")
+
+# As the real files begin and end; the modules between are this test's own.
+HEAD = """
+import sys
+_module = sys.modules[__name__]
+from _paritybench_helpers import _mock_config, patch_functional
+from unittest.mock import mock_open, MagicMock
+import abc, absent_library, collections, numpy, time, torch
+from absent_library.layers import Layer
+patch_functional()
+open = mock_open()
+yaml = logging = argparse = MagicMock()
+import os
+import torch.nn as nn
+import torch.functional as F
+"""
+TAIL = """
+from _paritybench_helpers import _mock_config, _mock_layer, _paritybench_base, _fails_compile
+TESTCASES = [
+    # (nn.Module, init_args, forward_args, jit_compiles)
+%s
+]
+class Test_program(_paritybench_base):
+    def test_000(self):
+        self._check(*TESTCASES[0])
+"""
+X = "lambda: ([torch.rand([4, 4])], {})"
+
+PROGRAMS = {
+    "static": ("""
+        class Plain(nn.Module):
+            def __init__(self, config, layer):
+                super().__init__()
+                self.lin = layer(config.size, 4)
+            def forward(self, x):
+                return {"out": F.relu(self.lin(x))}
+
+        class Counts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("total", torch.zeros(4))
+            def forward(self, x):
+                self.total += x.sum(0)
+                return x - self.total
+        """, f"(Plain, lambda: ([], dict(config=_mock_config(size=4), layer=_mock_layer)), {X}, True),"
+             f"(Counts, lambda: ([], {{}}), {X}, True)"),
+    "dynamic": ("""
+        class Repeats(nn.Module):
+            def forward(self, x):
+                for _ in range(int(x[0, 0] * 1000)):
+                    x = x + 1
+                return x
+        """, f"(Repeats, lambda: ([], {{}}), {X}, False)"),
+    "reads_data": ("""
+        class Scaled(nn.Module):
+            def forward(self, x):
+                return x * x.max().item()
+        """, f"(Scaled, lambda: ([], {{}}), {X}, False)"),
+    "dies": ("""
+        class First(nn.Module):
+            def forward(self, x):
+                return x + 1
+
+        class Aborts(nn.Module):
+            def forward(self, x):
+                os.abort()
+
+        class Last(nn.Module):
+            def forward(self, x):
+                return x - 1
+        """, f"(First, lambda: ([], {{}}), {X}, True), (Aborts, lambda: ([], {{}}), {X}, True),"
+             f"(Last, lambda: ([], {{}}), {X}, True)"),
+    "fails": ("""
+        class Raises(nn.Module):
+            def forward(self, x):
+                raise KeyError("no such thing")
+
+        class Bodiless(nn.Module):
+            pass
+        """, f"(Raises, lambda: ([], {{}}), {X}, True), (Bodiless, lambda: ([], {{}}), {X}, True)"),
+    "does_not_load": ("import torch.no_such_part", ""),
+}
+
+
+def write_checkout(folder):
+    (folder / "generated").mkdir(parents=True)
+    for name, (body, cases) in PROGRAMS.items():
+        (folder / "generated" / f"test_{name}.py").write_text(HEAD + textwrap.dedent(body) + TAIL % cases)
+    return str(folder)
+
+
+def command(*arguments):
+    root = os.path.dirname(os.path.dirname(magpy.__file__))
+    return subprocess.run([sys.executable, COMMAND, *arguments], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": root})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run over the small checkout: (arguments, results file, output)."""
+    folder = tmp_path_factory.mktemp("paritybench")
+    out = str(folder / "kept" / "out.jsonl")
+    arguments = ["--checkout", write_checkout(folder / "checkout"), "--out", out, "--jobs", "2"]
+    done = command(*arguments)
+    assert done.returncode == 0, done.stderr
+    return arguments, out, done
+
+
+@pytest.fixture(scope="module")
+def tests(finished):
+    _, rows = results.read(finished[1])
+    return {test["name"]: test for row in rows for test in row["tests"]}
+
+
+def verdicts(test):
+    return {system: found["verdict"] for system, found in test.items() if system != "name"}
+
+
+# --- the verdicts ---------------------------------------------------------------------
+
+def test_static_programs_are_ok_under_every_system(tests):
+    for name in ("First", "Last", "Counts"):
+        assert verdicts(tests[name]) == {"eager": "runs", "magpy": "ok", "dynamo": "ok", "torchscript": "ok"}, name
+        assert tests[name]["eager"]["static"] and tests[name]["eager"]["strict"] and tests[name]["eager"]["stable"]
+        assert all(tests[name][system]["seconds"] > 0 for system in ("magpy", "dynamo", "torchscript"))
+
+
+def test_the_helpers_of_program_files(tests):
+    assert verdicts(tests["Plain"])["magpy"] == "ok" and tests["Plain"]["eager"]["ops"] >= 2
+
+
+def test_dynamic(tests):
+    assert not tests["Repeats"]["eager"]["static"] and not tests["Repeats"]["eager"]["strict"]
+    assert verdicts(tests["Repeats"])["magpy"] == "refused"
+
+
+def test_static_but_not_strictly(tests):
+    assert tests["Scaled"]["eager"]["static"] and not tests["Scaled"]["eager"]["strict"]
+    assert tests["Scaled"]["magpy"]["verdict"] == "refused"
+    assert tests["Scaled"]["magpy"]["reason"].startswith("tensor-data")
+
+
+def test_a_crash_costs_one_test(tests):
+    assert tests["Aborts"]["eager"] == {"verdict": "crash", "reason": "killed by SIGABRT"}
+    assert set(tests["Aborts"]) == {"name", "eager"}
+
+
+def test_what_fails_in_eager_is_not_tried(tests):
+    assert verdicts(tests["Raises"]) == {"eager": "fails"} and "no such thing" in tests["Raises"]["eager"]["reason"]
+    assert verdicts(tests["Bodiless"]) == {"eager": "fails"}
+
+
+def test_a_file_that_does_not_load(finished):
+    row = next(row for row in results.read(finished[1])[1] if row["file"] == "test_does_not_load.py")
+    assert row["tests"] == [] and "torch.no_such_part" in row["import"]
+
+
+# --- the command ----------------------------------------------------------------------
+
+def test_report_of_the_run(finished):
+    out = finished[2].stdout
+    assert "6 programs: 4 run in eager, 3 of those are static, 2 strictly." in out
+    assert "9 tests: 6 run in eager, 5 of those are static; 0 give other results" in out
+    line = next(line for line in out.splitlines() if line.startswith("magpy "))
+    assert line.split()[:7] == ["magpy", "2/3", "66.7%", "2/2", "100.0%", "4/5", "80.0%"]
+    assert "refused: tensor-data" in out and "[test_reads_data.py Scaled]" in out
+    assert "crash: killed by SIGABRT" in out
+
+
+def test_report_alone(finished):
+    done = command("--report", "--out", finished[1])
+    assert done.returncode == 0 and done.stdout == finished[2].stdout and done.stderr == ""
+
+
+def test_an_interrupted_run_goes_on(finished, tmp_path):
+    arguments, out, _ = finished
+    lines = open(out).read().splitlines(keepends=True)
+    half = tmp_path / "half.jsonl"
+    half.write_text("".join(lines[:-1]) + lines[-1][:20])
+    done = command(*arguments[:2], "--out", str(half))
+    assert done.returncode == 0 and "to run: 1 of 6 programs" in done.stderr
+    again = half.read_text().splitlines(keepends=True)
+    assert again[:-1] == lines[:-1] and json.loads(again[-1])["file"] == json.loads(lines[-1])["file"]
+
+
+def test_words_about_wrong_arguments(tmp_path):
+    for arguments, words in [(["--report", "--out", str(tmp_path / "none")], "there is no results file"),
+                             ([], "--checkout DIR is needed"),
+                             (["--checkout", str(tmp_path)], "no program files"),
+                             (["--checkout", ".", "--system", "magpy,tvm"], "no such system: tvm")]:
+        done = command(*arguments)
+        assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
+
+
+# --- the judge ------------------------------------------------------------------------
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        self.total += x
+        return x + self.total
+
+
+class System:
+    """A stand-in that is right unless a subclass is not."""
+
+    graphs = 1
+    missed_because = staticmethod(lambda: "a size")
+    refusal = staticmethod(lambda error: "too hard" if isinstance(error, NotImplementedError) else None)
+
+    def __init__(self, module):
+        self.module = module
+
+    def compiled(self, x):
+        return self.module(x)
+
+    def hits(self, calls):
+        return calls - 1
+
+    def state(self):
+        return compare.tensors_of(self.module), compare.attributes_of(self.module)
+
+
+class Refuses(System):
+    def __init__(self, module):
+        raise NotImplementedError
+
+
+class FailsLater(System):
+    def compiled(self, x):
+        if self.module.calls == 2:
+            raise ValueError("later")
+        return self.module(x)
+
+
+class Stale(System):
+    """Bakes the first input in."""
+
+    def compiled(self, x):
+        self.kept = getattr(self, "kept", x.clone())
+        return self.module(self.kept)
+
+
+class ChangesItsArgument(System):
+    def compiled(self, x):
+        result = self.module(x)
+        x.zero_()
+        return result
+
+
+class ForgetsABuffer(System):
+    def compiled(self, x):
+        result = self.module(x)
+        if self.module.calls == 3:
+            self.module.total -= x
+        return result
+
+
+class ForgetsAnAttribute(System):
+    def compiled(self, x):
+        result = self.module(x)
+        self.module.calls = 0
+        return result
+
+
+class NoGraph(System):
+    graphs = 0
+
+
+class Recaptures(System):
+    def hits(self, calls):
+        return calls - 2
+
+
+EAGER = {"verdict": "runs", "ops": 2, "stable": True}
+
+
+def net():
+    return ProgramTest(Net, lambda: ([], {}), lambda: ([torch.rand(3)], {}))
+
+
+@pytest.mark.parametrize("system, verdict, words", [
+    (System, "ok", None),
+    (Refuses, "refused", "too hard"),
+    (FailsLater, "error", "ValueError: later"),
+    (Stale, "wrong", "call 3[0]: values differ"),
+    (ChangesItsArgument, "wrong", "call 1[1][0]: values differ"),
+    (ForgetsABuffer, "wrong", "state['total']: values differ"),
+    (ForgetsAnAttribute, "wrong", "attributes['.calls']: 0, eager has 3"),
+    (NoGraph, "no-graph", "the call went through and no graph was made"),
+    (Recaptures, "recaptured", "a size"),
+])
+def test_judge(monkeypatch, system, verdict, words):
+    monkeypatch.setitem(judge.SYSTEMS, "stand-in", system)
+    found = judge.judge(net(), "stand-in", EAGER)
+    assert (found["verdict"], found.get("reason")) == (verdict, words)
+
+
+def test_results_that_differ_in_eager_are_not_compared(monkeypatch):
+    monkeypatch.setitem(judge.SYSTEMS, "stand-in", Stale)
+    assert judge.judge(net(), "stand-in", {**EAGER, "stable": False})["verdict"] == "ok"
+
+
+def test_a_test_that_differs_from_itself_is_unstable():
+    class Counts(torch.nn.Module):
+        def forward(self, x):
+            return x + next(numbers)
+    numbers = itertools.count()
+    found = judge.judge(ProgramTest(Counts, lambda: ([], {}), lambda: ([torch.rand(3)], {})), "eager", None)
+    assert found == {"verdict": "runs", "ops": 1, "static": True, "strict": True, "stable": False}
+
+
+def test_differences():
+    class Box:
+        def __init__(self, value):
+            self.value = value
+    one = torch.ones(2)
+    for ours, theirs in [([one], (one,)), ({"a": [1, None]}, {"a": [1, None]}), (Box(one), Box(one + 1e-6)),
+                         (float("nan"), float("nan")), (torch.tensor([float("nan")]), torch.tensor([float("nan")]))]:
+        assert compare.difference(ours, theirs) == ""
+    for ours, theirs, words in [
+            (one, torch.ones(3), "result.shape: [2], eager has [3]"), (one, one.double(), "result.dtype"),
+            (1, True, "result: 1, eager has True"), ({"a": 1}, {"b": 1}, "result: {'a': 1}"),
+            ([1], [1, 2], "result: [1]"), (None, one, "result: a NoneType, eager has a tensor"),
+            ({"a": [one]}, {"a": [one + 1]}, "result['a'][0]: values differ"), (Box(1), Box(2), "result['value']: 1")]:
+        assert compare.difference(ours, theirs).startswith(words)
+
+
+# --- the parts ------------------------------------------------------------------------
+
+def test_choice_of_programs(tmp_path):
+    paths = [f"test_{n:03}.py" for n in range(100)]
+    assert checkout.choose(paths, sample=10) == paths[::10]
+    assert checkout.choose(paths, part=(1, 4)) == paths[1::4]
+    assert checkout.choose(paths, sample=50, part=(0, 2)) == paths[::4]
+    assert checkout.choose(paths, sample=1000) == paths
+    assert checkout.choose(paths, name="_04") == paths[40:50]
+    assert checkout.parse_part("3/48") == (3, 48)
+    for bad in ("3", "4/4", "-1/4", "a/b"):
+        with pytest.raises(UsageError, match="I/N"):
+            checkout.parse_part(bad)
+
+
+def listen(work, seconds=20):
+    child, messages = Child(work, seconds, 1 << 30, silent=True), []
+    while not child.ended:
+        ready, late = wait_for_any([child])
+        if late:
+            break
+        messages += child.messages()
+    return messages, child.end(), child
+
+
+def test_a_child_that_ends_well():
+    messages, death, child = listen(lambda send: [send({"n": n, "long": "x" * 100000}) for n in range(3)])
+    assert [message["n"] for message in messages] == [0, 1, 2] and death == ""
+    with pytest.raises(ChildProcessError):
+        os.waitpid(child.pid, 0)
+
+
+@pytest.mark.parametrize("work, words", [
+    (lambda send: os._exit(3), "exit status 3"),
+    (lambda send: os._exit(0), "exit status 0"),
+    (lambda send: 1 / 0, "exit status 1"),
+    (lambda send: os.kill(os.getpid(), signal.SIGTERM), "killed by SIGTERM"),
+])
+def test_a_child_that_dies(work, words):
+    def first_says_something(send):
+        send({"begun": True})
+        work(send)
+    messages, death, _ = listen(first_says_something)
+    assert messages == [{"begun": True}] and death == words
+
+
+def test_a_child_that_takes_too_long_goes_with_what_it_started():
+    def work(send):
+        started = subprocess.Popen(["sleep", "1000"])
+        send({"pid": started.pid})
+        time.sleep(1000)
+    messages, death, _ = listen(work, seconds=1)
+    assert death == "killed by SIGKILL"
+    deadline = time.monotonic() + 10
+    while _alive(messages[0]["pid"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_memory_limit():
+    def work(send):
+        try:
+            bytearray(2 << 30)
+        except MemoryError:
+            send({"limited": True})
+    assert listen(work)[0] == [{"limited": True}]
+
+
+def test_a_timeout_costs_one_test_and_the_rest_goes_on():
+    program = server.Program("/x/test_a.py", ["magpy"])
+    program.receive({"names": ["A", "B", "C"]})
+    program.receive({"verdict": {"verdict": "runs"}})
+    program.lost("timeout", "took longer than 1 s")
+    assert program.goes_on() and (program.system, program.todo) == ("eager", [2])
+    program.receive({"verdict": {"verdict": "runs"}})
+    assert program.goes_on() and (program.system, program.todo) == ("magpy", [0, 2])
+    program.lost("crash", "killed by SIGSEGV")
+    assert program.goes_on() and program.todo == [2]
+    program.receive({"failed": "ImportError"})
+    assert not program.goes_on()
+    assert [verdicts(test) for test in program.tests] == [
+        {"eager": "runs", "magpy": "crash"}, {"eager": "timeout"}, {"eager": "runs", "magpy": "error"}]
+
+
+def test_a_file_that_kills_the_process_while_it_loads():
+    program = server.Program("/x/test_a.py", ["magpy"])
+    program.lost("crash", "killed by SIGSEGV")
+    assert not program.goes_on() and program.row["import"] == "crash: killed by SIGSEGV"
+
+
+# --- results and report ---------------------------------------------------------------
+
+def test_results_do_not_mix(tmp_path):
+    path, header = str(tmp_path / "out.jsonl"), {"paritybench": 1, "torch": "2", "sample": None}
+    kept = results.Results(path, header)
+    kept.add({"file": "a", "tests": []})
+    with pytest.raises(UsageError, match="another run is writing"):
+        results.Results(path, header)
+    kept.file.close()
+    with pytest.raises(UsageError, match="torch: there 2, now 3"):
+        results.Results(path, {**header, "torch": "3"})
+    assert results.Results(path, header).rows == [{"file": "a", "tests": []}]
+    (tmp_path / "other").write_text("hello\n")
+    with pytest.raises(UsageError, match="is not a results file"):
+        results.Results(str(tmp_path / "other"), header)
+
+
+def test_the_header_knows_versions_and_sources():
+    header = results.header(["magpy"], {"sample": 3}, "5 files")
+    assert header["torch"] == torch.__version__ and header["magpy"].startswith(magpy.__version__)
+    assert (header["systems"], header["sample"], header["checkout"]) == (["magpy"], 3, "5 files")
+
+
+def row(file, *tests):
+    return {"file": file, "tests": [
+        {"name": f"T{i}", "eager": {"verdict": "runs", "ops": 1, "static": static, "strict": static, "stable": True},
+         "magpy": magpy_, "dynamo": dynamo} for i, (static, magpy_, dynamo) in enumerate(tests)]}
+
+
+OK = {"verdict": "ok", "seconds": 1.0}
+ROWS = [
+    row("a.py", (True, OK, {"verdict": "ok", "seconds": 4.0}), (True, {**OK, "verdict": "recaptured", "reason": "r"}, OK)),
+    row("b.py", (True, {"verdict": "wrong", "reason": "call 2: values differ"}, OK), (True, OK, OK)),
+    row("c.py", (False, {"verdict": "refused", "reason": "tensor-data"}, {"verdict": "timeout", "reason": "60 s"})),
+    row("d.py", (True, {"verdict": "refused", "reason": "no rule for 'f' at line 10"}, OK)),
+    row("e.py", (True, {"verdict": "refused", "reason": "no rule for 'g' at line 20"}, {"verdict": "crash", "reason": "SEGV"})),
+    {"file": "f.py", "tests": [], "import": "SyntaxError: x"},
+]
+
+
+def test_summary():
+    summary = Summary(["magpy", "dynamo"], ROWS)
+    assert (summary.programs, summary.running_programs, summary.static_programs) == (6, 5, 4)
+    ours, dynamo = summary.scores.values()
+    assert (ours.programs.count, ours.programs.of, ours.tests.count, ours.tests.of) == (1, 4, 3, 6)
+    assert (dynamo.programs.count, dynamo.tests.count) == (3, 5)
+    assert (ours.verdicts["wrong"], ours.recaptures, dynamo.verdicts["timeout"], dynamo.verdicts["crash"]) == (1, 1, 1, 1)
+    assert ours.ratio == pytest.approx(4 ** (-1 / 3)) and dynamo.ratio == pytest.approx(1)
+
+
+def test_report_groups_reasons():
+    out = text(Summary(["magpy", "dynamo"], ROWS))
+    assert "     2  refused: no rule for 'f' at line 10  [d.py T0]" in out
+    assert "     1  import: SyntaxError: x  [f.py]" in out
+    assert "tensor-data" not in out
+
+
+def test_report_without_dynamo():
+    rows = [{"file": "a.py", "tests": [{"name": "A", "eager": ROWS[0]["tests"][0]["eager"], "magpy": OK}]}]
+    summary = Summary(["magpy"], rows)
+    assert summary.scores["magpy"].ratio is None and "1/1 100.0%" in text(summary)
+
+
+def test_progress_in_a_log_is_quiet(capsys, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    progress = Progress(["magpy", "dynamo"], 6, ROWS[:1])
+    now = 110.0
+    progress.add(ROWS[1])
+    assert capsys.readouterr().err == ""
+    now = 132.0
+    progress.add(ROWS[2])
+    assert capsys.readouterr().err == (
+        "3 of 6 programs, 0 min 48 s left; static tests captured: magpy 3/4 (1 wrong)  dynamo 4/4 (1 timeout)\n")
+    progress.end()
+
+
+def test_chart(monkeypatch):
+    matplotlib = MagicMock()
+    figure, axes = MagicMock(), MagicMock()
+    matplotlib.pyplot.subplots.return_value = figure, axes
+    monkeypatch.setitem(sys.modules, "matplotlib", matplotlib)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", matplotlib.pyplot)
+    assert chart.draw(Summary(["magpy", "dynamo"], ROWS), "/x/c.png") == "Chart: /x/c.png"
+    assert [call.args[1] for call in axes.bar.call_args_list] == [[25, 75], [25, 75], [50, pytest.approx(500 / 6)]]
+    assert figure.savefig.call_args.args == ("/x/c.png",)
+
+
+def test_no_chart_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "matplotlib is not installed" in chart.draw(Summary(["magpy"], ROWS), str(tmp_path / "c.png"))
+    assert os.listdir(tmp_path) == []
