@@ -5,22 +5,24 @@
     build_scripts/magpy-python tests/bench/paritybench.py --report [--out FILE.jsonl] [--png FILE]
 
 DIR is a checkout of jansel/pytorch-jit-paritybench. A *program* is one of its generated files, which holds the modules
-of one GitHub project; a *test* is one module of it with its inputs. A run can be interrupted: the same command goes on.
+of one GitHub project; a *test* is one module with its inputs. A run can be interrupted: the same command goes on.
 
 Each test is run on two sets of random inputs, A and B, in ``eval()`` mode. First in eager, and there it
 
     runs            the module is made, and called with A, A again and B. Else it fails, crashes or is a timeout,
                     and is left out of everything below
-    is static       the calls with A and with B issue the same ATen operators, with results of the same shapes. Else dynamic
-    is strictly     static, and no tensor datum reaches Python: no operator is ``_local_scalar_dense`` or ``nonzero``
-      static
+    is static       the calls with A and with B issue the same ATen operators, with results of the same shapes.
+                    Else it is dynamic
+    is strictly     static, and no tensor datum reaches Python: no operator is ``_local_scalar_dense`` or
+      static        ``nonzero``
 
 A program is static, strictly static, or captured, if all its tests that run in eager are. Then under each system the
 module is compiled, must make one complete graph, and is called with A (captured here), A again and B. The verdict is
 
-    ok              every call gave what eager gives: result, arguments afterwards, and in the end parameters, buffers and
-                    attributes, against a fresh module that saw the same calls. The later calls used the first call's graph
-    recaptured      the same, but a later call was captured again. Counts as captured
+    ok              every call gave what eager gives, against a fresh module that saw the same calls: result, arguments
+                    afterwards, and in the end parameters, buffers and attributes. The later calls used the first
+                    call's graph
+    recaptured      the same, but a later call did not use that graph. Counts as captured
     no-graph        the results are right, but no graph was made although there was tensor work
     refused         the system said that it can't capture this
     error           an exception that is no such refusal, where eager has none
@@ -35,6 +37,7 @@ are counted over all tests that run in eager, recaptures over the static ones.
 """
 import argparse
 import os
+import signal
 import sys
 
 # Before numpy is imported: one thread for each process, and none that a fork would lose.
@@ -91,10 +94,11 @@ def run_rest(options, systems, chosen, kept):
         return
     print(f"to run: {len(todo)} of {len(chosen)} programs; results: {options.out}", file=sys.stderr, flush=True)
     server.warm_up(systems, todo[0])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)       # not to leave children behind
     progress = Progress(systems, len(chosen), kept.rows)
     limits = server.Limits(options.seconds, int(options.memory * 1e9))
     try:
-        for row in server.run(todo, systems, limits, options.jobs, silent=options.file is None):
+        for row in server.run(todo, systems, limits, options.jobs, options.file is None, progress.tick):
             kept.add(row)
             progress.add(row)
     finally:

@@ -1,19 +1,19 @@
 """paritybench.py on a small made-up checkout, and its parts by themselves."""
 import itertools
-import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import types
 from unittest.mock import MagicMock
 
 import pytest
 import torch
 
 import magpy
-from bench.parity import chart, checkout, compare, judge, results, server
+from bench.parity import chart, checkout, compare, judge, program, results, server
 from bench.parity.checkout import UsageError
 from bench.parity.children import Child, wait_for_any
 from bench.parity.program import Test as ProgramTest
@@ -112,27 +112,52 @@ def write_checkout(folder):
     return str(folder)
 
 
-def command(*arguments):
+def start(*arguments):
     root = os.path.dirname(os.path.dirname(magpy.__file__))
-    return subprocess.run([sys.executable, COMMAND, *arguments], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": root})
+    return subprocess.Popen([sys.executable, COMMAND, *arguments], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root})
+
+
+def command(*arguments):
+    process = start(*arguments)
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+class Run:
+    """The command over the small checkout, interrupted after its first program and then continued."""
+
+    def __init__(self, folder):
+        self.out = str(folder / "kept" / "out.jsonl")
+        arguments = ["--checkout", write_checkout(folder / "checkout"), "--out", self.out]
+        process = start(*arguments)
+        while len(self.lines()) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        process.terminate()
+        process.communicate()
+        self.interrupted = process.returncode
+        self.before = self.lines()
+        with open(self.out, "a") as file:
+            file.write(self.before[-1][:20])    # as if it had been killed in the middle of a line
+        self.done = command(*arguments)
+        assert self.done.returncode == 0, self.done.stderr
+        self.header, self.rows = results.read(self.out)
+
+    def lines(self):
+        if not os.path.exists(self.out):
+            return []
+        with open(self.out) as file:
+            return file.read().splitlines(keepends=True)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run over the small checkout: (arguments, results file, output)."""
-    folder = tmp_path_factory.mktemp("paritybench")
-    out = str(folder / "kept" / "out.jsonl")
-    arguments = ["--checkout", write_checkout(folder / "checkout"), "--out", out, "--jobs", "2"]
-    done = command(*arguments)
-    assert done.returncode == 0, done.stderr
-    return arguments, out, done
+    return Run(tmp_path_factory.mktemp("paritybench"))
 
 
 @pytest.fixture(scope="module")
 def tests(finished):
-    _, rows = results.read(finished[1])
-    return {test["name"]: test for row in rows for test in row["tests"]}
+    return {test["name"]: test for row in finished.rows for test in row["tests"]}
 
 
 def verdicts(test):
@@ -174,14 +199,14 @@ def test_what_fails_in_eager_is_not_tried(tests):
 
 
 def test_a_file_that_does_not_load(finished):
-    row = next(row for row in results.read(finished[1])[1] if row["file"] == "test_does_not_load.py")
+    row = next(row for row in finished.rows if row["file"] == "test_does_not_load.py")
     assert row["tests"] == [] and "torch.no_such_part" in row["import"]
 
 
 # --- the command ----------------------------------------------------------------------
 
 def test_report_of_the_run(finished):
-    out = finished[2].stdout
+    out = finished.done.stdout
     assert "6 programs: 4 run in eager, 3 of those are static, 2 strictly." in out
     assert "9 tests: 6 run in eager, 5 of those are static; 0 give other results" in out
     line = next(line for line in out.splitlines() if line.startswith("magpy "))
@@ -191,19 +216,16 @@ def test_report_of_the_run(finished):
 
 
 def test_report_alone(finished):
-    done = command("--report", "--out", finished[1])
-    assert done.returncode == 0 and done.stdout == finished[2].stdout and done.stderr == ""
+    done = command("--report", "--out", finished.out)
+    assert done.returncode == 0 and done.stdout == finished.done.stdout and done.stderr == ""
 
 
-def test_an_interrupted_run_goes_on(finished, tmp_path):
-    arguments, out, _ = finished
-    lines = open(out).read().splitlines(keepends=True)
-    half = tmp_path / "half.jsonl"
-    half.write_text("".join(lines[:-1]) + lines[-1][:20])
-    done = command(*arguments[:2], "--out", str(half))
-    assert done.returncode == 0 and "to run: 1 of 6 programs" in done.stderr
-    again = half.read_text().splitlines(keepends=True)
-    assert again[:-1] == lines[:-1] and json.loads(again[-1])["file"] == json.loads(lines[-1])["file"]
+def test_an_interrupted_run_goes_on(finished):
+    assert finished.interrupted == 130 and 2 <= len(finished.before) < len(PROGRAMS) + 1
+    assert finished.lines()[:len(finished.before)] == finished.before
+    assert sorted(row["file"] for row in finished.rows) == sorted(f"test_{name}.py" for name in PROGRAMS)
+    rest = len(PROGRAMS) + 1 - len(finished.before)
+    assert f"to run: {rest} of {len(PROGRAMS)} programs" in finished.done.stderr
 
 
 def test_words_about_wrong_arguments(tmp_path):
@@ -431,25 +453,36 @@ def test_memory_limit():
 
 
 def test_a_timeout_costs_one_test_and_the_rest_goes_on():
-    program = server.Program("/x/test_a.py", ["magpy"])
-    program.receive({"names": ["A", "B", "C"]})
-    program.receive({"verdict": {"verdict": "runs"}})
-    program.lost("timeout", "took longer than 1 s")
-    assert program.goes_on() and (program.system, program.todo) == ("eager", [2])
-    program.receive({"verdict": {"verdict": "runs"}})
-    assert program.goes_on() and (program.system, program.todo) == ("magpy", [0, 2])
-    program.lost("crash", "killed by SIGSEGV")
-    assert program.goes_on() and program.todo == [2]
-    program.receive({"failed": "ImportError"})
-    assert not program.goes_on()
-    assert [verdicts(test) for test in program.tests] == [
+    under_way = server.Program("/x/test_a.py", ["magpy"])
+    under_way.receive({"names": ["A", "B", "C"]})
+    under_way.receive({"verdict": {"verdict": "runs"}})
+    under_way.lost("timeout", "took longer than 1 s")
+    assert under_way.goes_on() and (under_way.system, under_way.todo) == ("eager", [2])
+    under_way.receive({"verdict": {"verdict": "runs"}})
+    assert under_way.goes_on() and (under_way.system, under_way.todo) == ("magpy", [0, 2])
+    under_way.lost("crash", "killed by SIGSEGV")
+    assert under_way.goes_on() and under_way.todo == [2]
+    under_way.receive({"failed": "ImportError"})
+    assert not under_way.goes_on()
+    assert [verdicts(test) for test in under_way.tests] == [
         {"eager": "runs", "magpy": "crash"}, {"eager": "timeout"}, {"eager": "runs", "magpy": "error"}]
 
 
 def test_a_file_that_kills_the_process_while_it_loads():
-    program = server.Program("/x/test_a.py", ["magpy"])
-    program.lost("crash", "killed by SIGSEGV")
-    assert not program.goes_on() and program.row["import"] == "crash: killed by SIGSEGV"
+    under_way = server.Program("/x/test_a.py", ["magpy"])
+    under_way.lost("crash", "killed by SIGSEGV")
+    assert not under_way.goes_on() and under_way.row["import"] == "crash: killed by SIGSEGV"
+
+
+def test_warm_up_imports_what_there_is(tmp_path, monkeypatch):
+    imported = []
+    monkeypatch.setattr(program, "importlib", types.SimpleNamespace(import_module=imported.append))
+    path = tmp_path / "test_a.py"
+    path.write_text("import abc, absent_library\nimport torch.nn as nn\ndef f():\n    import late\n")
+    program.warm_up(str(path))
+    path.write_text("no python")
+    program.warm_up(str(path))
+    assert imported == ["abc", "absent_library", "torch.nn"]
 
 
 # --- results and report ---------------------------------------------------------------
@@ -483,11 +516,12 @@ def row(file, *tests):
 
 OK = {"verdict": "ok", "seconds": 1.0}
 ROWS = [
-    row("a.py", (True, OK, {"verdict": "ok", "seconds": 4.0}), (True, {**OK, "verdict": "recaptured", "reason": "r"}, OK)),
+    row("a.py", (True, OK, {**OK, "seconds": 4.0}), (True, {**OK, "verdict": "recaptured", "reason": "r"}, OK)),
     row("b.py", (True, {"verdict": "wrong", "reason": "call 2: values differ"}, OK), (True, OK, OK)),
     row("c.py", (False, {"verdict": "refused", "reason": "tensor-data"}, {"verdict": "timeout", "reason": "60 s"})),
     row("d.py", (True, {"verdict": "refused", "reason": "no rule for 'f' at line 10"}, OK)),
-    row("e.py", (True, {"verdict": "refused", "reason": "no rule for 'g' at line 20"}, {"verdict": "crash", "reason": "SEGV"})),
+    row("e.py", (True, {"verdict": "refused", "reason": "no rule for 'g' at line 20"},
+                 {"verdict": "crash", "reason": "SEGV"})),
     {"file": "f.py", "tests": [], "import": "SyntaxError: x"},
 ]
 
@@ -498,7 +532,8 @@ def test_summary():
     ours, dynamo = summary.scores.values()
     assert (ours.programs.count, ours.programs.of, ours.tests.count, ours.tests.of) == (1, 4, 3, 6)
     assert (dynamo.programs.count, dynamo.tests.count) == (3, 5)
-    assert (ours.verdicts["wrong"], ours.recaptures, dynamo.verdicts["timeout"], dynamo.verdicts["crash"]) == (1, 1, 1, 1)
+    assert (ours.verdicts["wrong"], ours.recaptures) == (1, 1)
+    assert (dynamo.verdicts["timeout"], dynamo.verdicts["crash"]) == (1, 1)
     assert ours.ratio == pytest.approx(4 ** (-1 / 3)) and dynamo.ratio == pytest.approx(1)
 
 
@@ -519,14 +554,32 @@ def test_progress_in_a_log_is_quiet(capsys, monkeypatch):
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     progress = Progress(["magpy", "dynamo"], 6, ROWS[:1])
-    now = 110.0
+    now = 129.0
     progress.add(ROWS[1])
+    progress.tick()
     assert capsys.readouterr().err == ""
-    now = 132.0
     progress.add(ROWS[2])
+    now = 132.0
+    progress.tick()
+    progress.tick()
     assert capsys.readouterr().err == (
         "3 of 6 programs, 0 min 48 s left; static tests captured: magpy 3/4 (1 wrong)  dynamo 4/4 (1 timeout)\n")
     progress.end()
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_on_a_terminal_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    progress = Progress(["magpy", "dynamo"], 2, [])
+    for now in (101.0, 101.5):
+        progress.tick()
+        progress.add(ROWS[0])
+    progress.end()
+    assert capsys.readouterr().err == (
+        "\r\x1b[K0 of 2 programs, ? left; static tests captured: magpy 0/0  dynamo 0/0"
+        "\r\x1b[K2 of 2 programs, 0 min 00 s left; static tests captured: magpy 4/4  dynamo 4/4\n")
 
 
 def test_chart(monkeypatch):

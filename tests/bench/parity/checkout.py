@@ -19,7 +19,7 @@ def programs(checkout):
 
 
 def choose(paths, sample=None, part=(0, 1), name=None):
-    """Those whose names contain *name*; or every k-th, so that about *sample* are left, and of those one *part* of n."""
+    """Those with *name* in their names; or every k-th, so that about *sample* are left, and of those one *part* of n."""
     if name is not None:
         chosen = [path for path in paths if name in os.path.basename(path)]
         if not chosen:

@@ -16,9 +16,11 @@ class Child:
     def __init__(self, work, seconds, memory, silent):
         self.seconds = seconds
         self.pipe, their_end = os.pipe()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)       # what is raised in the middle of a fork gets lost
         self.pid = os.fork()
         if self.pid == 0:
             _live(work, their_end, memory, silent)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         os.close(their_end)
         self.unread = b""
         self.done = self.ended = False
@@ -52,10 +54,12 @@ class Child:
 
 
 _DONE = {"done": True}
+_TICK_SECONDS = 1
+_INTERRUPTS = signal.SIGINT, signal.SIGTERM
 
 
 def _live(work, pipe, memory, silent):
-    """The whole life of the child. The pipe is left to the kernel to close, so that its end means that of the process."""
+    """The whole life of the child. The kernel closes the pipe, so that its end means that of the process."""
     def send(message):
         data = json.dumps(message).encode() + b"\n"
         while data:
@@ -78,6 +82,9 @@ def _live(work, pipe, memory, silent):
 
 def _limit(memory):
     """Own process group, no longer life than the parent's, no core files, *memory* bytes more than now."""
+    for interrupt in _INTERRUPTS:
+        signal.signal(interrupt, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
     os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)          # PR_SET_PDEATHSIG
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -87,11 +94,11 @@ def _limit(memory):
 
 
 def wait_for_any(children):
-    """(those with something to say, those whose time is over)"""
+    """(those with something to say, those whose time is over); both are empty when nothing happens for a while."""
     with selectors.DefaultSelector() as selector:
         for child in children:
             selector.register(child, selectors.EVENT_READ)
         patience = min(child.deadline for child in children) - time.monotonic()
-        ready = [key.fileobj for key, _ in selector.select(max(0.0, patience))]
+        ready = [key.fileobj for key, _ in selector.select(min(max(0.0, patience), _TICK_SECONDS))]
     now = time.monotonic()
     return ready, [child for child in children if child not in ready and child.deadline <= now]

@@ -22,13 +22,16 @@ _BUILD, _CALL = 1, 2
 
 def warm_up(path):
     """Import what the program file *path* imports: all files begin alike, so no child need do it again."""
-    with open(path) as file:
-        statements = ast.parse(file.read()).body
-    for statement in statements:
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
-                with contextlib.suppress(Exception):
-                    importlib.import_module(alias.name)
+    for name in _imported(path):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def _imported(path):
+    with open(path) as file, contextlib.suppress(SyntaxError):
+        return [alias.name for statement in ast.parse(file.read()).body if isinstance(statement, ast.Import)
+                for alias in statement.names]
+    return []
 
 
 def load(path):

@@ -18,12 +18,17 @@ class Progress:
     def add(self, row):
         self.done += 1
         self.summary.add(row)
+
+    def tick(self):
+        """Called often."""
         now = time.monotonic()
-        if self.terminal:
-            print("\r\x1b[K" + self.line(), end="", file=sys.stderr, flush=True)
-        elif now - self.said >= _LOG_SECONDS:
-            self.said = now
-            print(self.line(), file=sys.stderr, flush=True)
+        if now - self.said < (1 if self.terminal else _LOG_SECONDS):
+            return
+        self.said = now
+        self.say("" if self.terminal else "\n")
+
+    def say(self, end):
+        print(("\r\x1b[K" if self.terminal else "") + self.line(), end=end, file=sys.stderr, flush=True)
 
     def line(self):
         scores = "  ".join(f"{name} {score.tests.count}/{score.tests.of}{_bad(score)}"
@@ -32,16 +37,17 @@ class Progress:
 
     def left(self):
         elapsed, done = time.monotonic() - self.started, self.done - self.before
-        return _duration(elapsed / done * (self.total - self.done))
+        return _duration(elapsed / done * (self.total - self.done)) if done else "?"
 
     def end(self):
-        if self.terminal and self.done > self.before:
-            print(file=sys.stderr)
+        if self.terminal:
+            self.say("\n")
 
 
 def _bad(score):
-    bad = [f"{score.verdicts[verdict]} {verdict}" for verdict in ("wrong", "crash", "timeout") if score.verdicts[verdict]]
-    return f" ({', '.join(bad)})" if bad else ""
+    counts = [(score.verdicts[verdict], verdict) for verdict in ("wrong", "crash", "timeout")]
+    bad = ", ".join(f"{n} {verdict}" for n, verdict in counts if n)
+    return f" ({bad})" if bad else ""
 
 
 def _duration(seconds):

@@ -33,16 +33,16 @@ def warm_up(names, path):
     gc.freeze()
 
 
-def run(paths, names, limits, jobs=1, silent=True):
-    """Yields the row of each program of *paths*, as they become ready."""
+def run(paths, names, limits, jobs, silent, tick):
+    """Yields the row of each program of *paths*, as they become ready; calls *tick* in between."""
     waiting = collections.deque(Program(path, names) for path in paths)
     working = {}
     try:
         while waiting or working:
             while waiting and len(working) < jobs:
                 _start(waiting.popleft(), working, limits, silent)
-            for row in _listen(working, limits, silent):
-                yield row
+            yield from _listen(working, limits, silent)
+            tick()
     finally:
         for child in working:
             child.end()
