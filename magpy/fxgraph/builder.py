@@ -71,7 +71,13 @@ class _Builder:
         for ref, path in tape.paths.items():
             if ref in used:
                 self.inputs.append(ref)
-                self.leaves[ref] = self.graph.placeholder(identifier(path))
+                self.leaves[ref] = self.placeholder(path)
+
+    def placeholder(self, path):
+        """An input. Its name is its own: `fn.level_0` and `fn.level[0]` make one identifier."""
+        node = self.graph.placeholder(identifier(path))
+        node.target = node.name
+        return node
 
     def add(self, index, op):
         how = op.handling

@@ -5,7 +5,7 @@ import pickle
 import pytest
 import torch
 import torch.nn.functional as F
-from support.taping import record
+from support.taping import record, replay
 
 from magpy.fxgraph.builder import build, identifier
 from magpy.fxgraph.values import FACTS, add_example_values
@@ -51,6 +51,20 @@ def test_inputs_in_order_of_first_use_and_only_the_used():
     built = taped.build()
     assert [ref.node for ref in built.inputs] == [1, 0]
     assert [n.name for n in built.gm.graph.find_nodes(op="placeholder")] == ["arg_1", "arg_0"]
+
+
+def test_inputs_whose_paths_make_one_identifier():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.level = torch.nn.ParameterList([torch.ones(4)])
+            self.level_0 = torch.nn.Parameter(torch.full((4,), 2.0))
+
+        def forward(self, x):
+            return x * self.level_0 + self.level[0]
+    built = replay(Net(), X)
+    names = [node.target for node in built.gm.graph.find_nodes(op="placeholder")]
+    assert names[:2] == ["arg_0", "self_level_0"] and len(set(names)) == 3
 
 
 def test_an_input_may_be_an_output():
