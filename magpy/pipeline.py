@@ -30,7 +30,7 @@ from magpy.refgraph.values import Describer
 class Job:
     """What the stages make of one recording."""
 
-    __slots__ = ("recording", "settings", "title", "describer", "result", "effects",
+    __slots__ = ("recording", "settings", "title", "describer", "result", "effects", "draws",
                  "built", "inputs", "graph_text", "mock", "lowered", "guards", "graph",
                  "entry", "seconds")
 
@@ -50,10 +50,10 @@ def describe(job):
     recording = job.recording
     d = job.describer = Describer(recording.recorder, recording.table, recording.nodes, torch.Tensor)
     job.result = d.value(recording.result)
-    job.effects = [
-        mock.EffectRecipe(effect.func, [d.value(a) for a in effect.args],
-                          {name: d.value(a) for name, a in (effect.kwargs or {}).items()})
-        for effect in recording.effects]
+    job.effects, job.draws = [
+        [mock.EffectRecipe(effect.func, [d.value(a) for a in effect.args],
+                           {name: d.value(a) for name, a in (effect.kwargs or {}).items()})
+         for effect in effects] for effects in (recording.effects, recording.draws)]
 
 
 def build_graph(job):
@@ -67,13 +67,14 @@ def build_graph(job):
 def emit_mock(job):
     """The function that calls the graph and redoes the rest."""
     job.mock = mock.build(job.inputs, len(job.describer.outputs), job.result, job.effects,
-                          job.describer.slots, job.title, again(job.recording.tape))
+                          job.describer.slots, job.title, again(job), job.draws)
 
 
-def again(tape):
+def again(job):
     """After which errors of its graph a call can be made anew: see `mock.build`. Checks are
     made before anything outside is changed; other errors may come at any time."""
-    if tape.outcomes:
+    tape = job.recording.tape
+    if tape.outcomes or job.draws:
         return mock.Again("OutcomeChanged" if tape.mutated_inputs() else "Exception", tape.draws_random)
     return None if tape.draws_random or tape.mutated_inputs() else mock.Again("Exception", False)
 
@@ -99,7 +100,7 @@ def compile_graph(job):
 
 def make_entry(job):
     """Everything that a hit needs, and the texts that people read."""
-    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds), job.recording.tape.outcomes)
+    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds), job.recording.tape.outcomes + len(job.draws))
     job.entry = Entry(job.guards, job.mock.function, job.graph, texts)
 
 

@@ -49,9 +49,9 @@ cdef class Entry:
 
 
 cdef class Table:
-    """A callable, its settings, and its entries. ``on_miss(table, args, kwargs)`` makes
-    the call when no entry fits; ``on_failure(table, entry, error)`` is told of a graph that
-    raised without having changed anything, and says whether to look further."""
+    """A callable, its settings, and its entries. ``on_miss(table, args, kwargs, outcome)``
+    makes the call when no entry fits; ``on_failure(error)`` is told of a graph that raised
+    without having changed anything, and says which outcome is another one (a text), or None."""
 
     def __init__(self, fn, settings, history, on_miss, on_failure):
         self.fn = fn
@@ -66,7 +66,7 @@ cdef class Table:
         cdef Entry entry
         cdef list slots
         cdef Py_ssize_t i = 0
-        cdef object error
+        cdef object error, outcome = None
         if magpy_recording or magpy_disabled or has_foreign_modes():
             return self.bypass(args, kwargs)
         while i < len(self.entries):    # which a reset may empty
@@ -83,11 +83,12 @@ cdef class Table:
                     entry.hits -= 1
                     hits -= 1
                     error = failure.error
-                if not self.on_failure(self, entry, error):
-                    error = None        # the user's own error, if any, is raised anew
+                outcome = self.on_failure(error)
+                error = None
+                if outcome is None:     # the user's own error, if it is one, is raised anew
                     return self.fn(*args, **kwargs)
             i += 1
-        return self.on_miss(self, args, kwargs)
+        return self.on_miss(self, args, kwargs, outcome)
 
     cdef object bypass(self, tuple args, dict kwargs):
         # In C throughout: while this thread records, a Python frame of ours would be

@@ -69,8 +69,7 @@ class History:
         self.captures = 0
         self.breaks = 0             # captures that stopped
         self.stopped_in_a_row = 0
-        self.other_outcomes = 0     # calls in which a checked value did not come again
-        self.outcome = None         # what the last of those said, until the miss is noted
+        self.other_outcomes = 0     # misses because a checked value did not come again
         self.hits_of_dropped = 0    # of entries that a reset dropped
         self.stops = collections.deque(maxlen=config.history)
         self.misses = collections.deque(maxlen=config.history)      # of MissedCall

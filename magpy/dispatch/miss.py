@@ -13,10 +13,13 @@ from magpy.guards import describe
 from magpy.reasons import StopCapture
 
 
-def call(table, args, kwargs):
-    """Make the call for which no entry of *table* fits."""
+def call(table, args, kwargs, outcome=None):
+    """Make the call for which no entry of *table* fits; *outcome*: see `Table`."""
     refusal = refuses(table)
-    note_miss(table, args, kwargs, refusal)
+    if outcome is None:
+        note_miss(table, args, kwargs, refusal)
+    else:
+        note_outcome(table, outcome)
     if refusal is not None:
         if refusal not in table.history.said and not table.settings.fullgraph:
             warn_of_refusal(table, refusal)
@@ -124,20 +127,24 @@ class Trouble:
 
 # --- outcomes -------------------------------------------------------------------------
 
-def graph_failed(table, entry, error):
-    """The graph of *entry* raised *error*. True: another entry may fit, or the call be
-    captured anew. False: it is the user's error, or the backend's; the function itself
-    will show it."""
-    if not isinstance(error, OutcomeChanged):
-        return False
+def graph_failed(error):
+    """The graph of an entry raised *error*. What is said of another outcome: another entry
+    may fit, or the call be captured anew. None: it is the user's error, or the backend's;
+    the function itself will show it."""
+    return str(error) if isinstance(error, OutcomeChanged) else None
+
+
+def note_outcome(table, outcome):
+    """No entry fits, and one did not only because of *outcome*."""
     history = table.history
+    counters.add("misses")
     history.other_outcomes += 1
-    history.outcome = str(error)
+    history.miss(outcome.partition(" was ")[0], outcome, ())
+    logs.log("misses", "%s: %s", history.name, outcome)
     if not checks_pay(table):
         logs.log("captures", "%s: values inside tensors differ from call to call; what depends on them "
                  "is not captured any more", history.name)
         table.drop_checked()
-    return True
 
 
 def checks_pay(table):
@@ -152,12 +159,6 @@ def checks_pay(table):
 def note_miss(table, args, kwargs, refusal):
     """Say what kept each entry from fitting, the one that came closest first."""
     history = table.history
-    outcome, history.outcome = history.outcome, None
-    if outcome is not None:
-        counters.add("misses")
-        history.miss(outcome.partition(" was ")[0], outcome, ())
-        logs.log("misses", "%s: %s", history.name, outcome)
-        return
     # Entries share their beginnings: the furthest failure is the closest entry.
     entries = sorted(table.entries, key=lambda entry: entry.guards.failed, reverse=True)
     if not entries:

@@ -24,7 +24,7 @@ import types
 from typing import NamedTuple
 
 from magpy.emit.source import Namespace, Writer
-from magpy.fxgraph.outcome import GraphFailed, OutcomeChanged, RandomState
+from magpy.fxgraph.outcome import GraphFailed, OutcomeChanged, OutsideRandom, RandomState
 from magpy.reasons import StopCapture
 from magpy.refgraph.values import New
 
@@ -35,6 +35,7 @@ _KNOWN = {
     "OrderedDict": collections.OrderedDict, "defaultdict": collections.defaultdict,
     "deque": collections.deque, "partial": functools.partial,
     "GraphFailed": GraphFailed, "OutcomeChanged": OutcomeChanged, "RandomState": RandomState,
+    "OutsideRandom": OutsideRandom,
     "Exception": Exception,
     "MethodType": types.MethodType, "CellType": types.CellType,
 }
@@ -73,13 +74,15 @@ class EffectRecipe:
         self.kwargs = kwargs
 
 
-def build(inputs, noutputs, result, effects, slots, title="call", again=None):
+def build(inputs, noutputs, result, effects, slots, title="call", again=None,
+          draws=()):
     """Emit and compile the mock code.
 
     *inputs*: nodes of the graph's inputs in order, None when there is no graph;
     *noutputs*: how many outputs it has; *result*: a recipe; *effects*: EffectRecipes;
     *slots*: the nodes that the recipes use; *again*: an Again, or
-    None when the call cannot be made anew.
+    None when the call cannot be made anew; *draws*: EffectRecipes of random numbers drawn
+    outside torch.
     """
     ordered = list(dict.fromkeys(inputs or ()))
     if inputs is not None and len(ordered) != len(inputs):
@@ -88,7 +91,9 @@ def build(inputs, noutputs, result, effects, slots, title="call", again=None):
     ordered += [node for node in slots if node.index not in taken]
     namespace = Namespace(_KNOWN)
     writer = Writer(namespace, {node.index: f"s[{i}]" for i, node in enumerate(ordered)})
-    body = _guarded(_graph_call(inputs, noutputs, ordered), again)
+    before = [_effect(draw, writer) for draw in draws]
+    generators = [writer.ref(draw.args[0]) for draw in draws]
+    body = _guarded(before + _graph_call(inputs, noutputs, ordered), again, generators)
     body += _Builder(writer).lines(_roots(result, effects))
     body += [_effect(effect, writer) for effect in effects]
     body.append(f"return {writer.ref(result)}")
@@ -123,11 +128,14 @@ def _graph_call(inputs, noutputs, ordered):
     return [f"{names}, = {call}" if noutputs == 1 else f"{names} = {call}"]
 
 
-def _guarded(lines, again):
+def _guarded(lines, again, generators):
     """The call of the graph; what it raises is told to dispatch."""
     if not lines or again is None:
         return lines
     save, restore = (["rng = RandomState()"], ["    rng.restore()"]) if again.random else ([], [])
+    if generators:
+        save.append(f"outside = OutsideRandom({', '.join(dict.fromkeys(generators))})")
+        restore.append("    outside.restore()")
     return [*save, "try:", *[f"    {line}" for line in lines],
             f"except {again.error} as error:", *restore, "    raise GraphFailed(error)"]
 

@@ -6,10 +6,14 @@ operations. Another outcome raises `OutcomeChanged`: nothing outside has been ch
 to there, so the call can be made anew (TorchDynamo breaks the graph at such a place).
 """
 
+import copy
 import functools
 import operator
 
+import numpy
 import torch
+
+LARGEST_ARRAY = 1 << 16     # bytes
 
 
 class OutcomeChanged(Exception):
@@ -38,6 +42,16 @@ def value_check(func):
     return check
 
 
+def array_check(func, expected):
+    """The target of a node ``(where, *args)`` that compares the numpy array that *func* gives."""
+    def check(where, *args, **kwargs):
+        if not same(func(*args, **kwargs), expected):
+            raise OutcomeChanged(f"{where}: the numbers of a tensor are others")
+
+    check.__name__ = check.__qualname__ = "check_array"
+    return check
+
+
 def shape_check(tensor, expected, where):
     """The target of a node that asks for a shape which depends on data."""
     if tensor.shape != tuple(expected):
@@ -52,6 +66,8 @@ def same(a, b):
         return len(a) == len(b) and all(map(same, a, b))
     if type(a) is float:
         return a == b and (a != 0 or str(a) == str(b)) or a != a and b != b
+    if isinstance(a, (numpy.ndarray, numpy.generic)):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if type(a) is complex:
         return same(a.real, b.real) and same(a.imag, b.imag)
     return operator.eq(a, b)
@@ -62,6 +78,49 @@ def is_plain(value):
     if type(value) in (list, tuple):
         return all(map(is_plain, value))
     return type(value) in (bool, int, float, complex, str, type(None))
+
+
+def is_array(value):
+    """A numpy array that a check can keep."""
+    return type(value) is numpy.ndarray and value.nbytes <= LARGEST_ARRAY and value.dtype.kind in "biufc"
+
+
+class Draw:
+    """A random number drawn outside torch: drawn again at replay, and compared."""
+
+    __slots__ = ("func", "__name__", "expected", "where")
+
+    def __init__(self, func, name, expected, where):
+        self.func = func
+        self.__name__ = f"draw_{name}"
+        self.expected = copy.copy(expected)
+        self.where = f"{where[0]}:{where[1]}"
+
+    def __call__(self, *args, **kwargs):
+        found = self.func(*args, **kwargs)
+        if not same(found, self.expected):
+            raise OutcomeChanged(f"{self.where}: {self.__name__} was {self.expected!r:.60}, is {found!r:.60}")
+
+
+class OutsideRandom:
+    """The states of random generators outside torch: Random, numpy's RandomState and Generator."""
+
+    __slots__ = ("states",)
+
+    def __init__(self, *generators):
+        self.states = []
+        for generator in {id(each): each for each in generators}.values():
+            if hasattr(generator, "getstate"):
+                self.states.append((generator.setstate, generator.getstate()))
+            elif hasattr(generator, "bit_generator"):
+                source = generator.bit_generator
+                self.states.append((functools.partial(setattr, source, "state"), source.state))
+            else:
+                self.states.append((generator.set_state, generator.get_state()))
+
+    def restore(self):
+        for restore, state in self.states:
+            restore(state)
 
 
 class RandomState:

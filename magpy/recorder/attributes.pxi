@@ -145,6 +145,8 @@ cdef read_data_descriptor(Recorder r, obj, node, descriptor, str name):
 
 cdef read_by_descriptor(Recorder r, descriptor, obj):
     """Any other descriptor: Python code, or C code that has a rule."""
+    if type(descriptor).__name__ == "cython_function_or_method":     # it binds as functions do
+        return
     getter = look_up_type(r, type(descriptor), "__get__")
     if getter is ABSENT or PyFunction_Check(getter):
         return

@@ -230,6 +230,9 @@ cdef call_maker(Recorder r, cls, maker, tuple args, kwargs):
 cdef call_instance(Recorder r, obj, tuple args, kwargs):
     """An object whose type has __call__."""
     cdef type cls = type(obj)
+    if cls.__name__ == "cython_function_or_method":     # of whichever version of Cython
+        apply_rule(r, obj, args, kwargs)
+        return
     rule = RULES.get(obj) if cls.__hash__ is object.__hash__ else None
     if rule is not None:            # a function of another kind than CPython's own
         rule(r, obj, args, kwargs or {})

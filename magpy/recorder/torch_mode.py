@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from magpy.guards.tensor_meta import WeakTensor, impl_key, storage_key, version
 from magpy.reasons import StopCapture
-from magpy.fxgraph.outcome import is_plain, shape_check, value_check
+from magpy.fxgraph.outcome import array_check, is_array, is_plain, shape_check, value_check
 from magpy.recorder import fake_check, rewrites
 from magpy.recorder.constants import FOLDABLE, PLAIN_TENSORS, READS, SHARES_MEMORY, Constants
 from magpy.recorder.places import user_place
@@ -296,9 +296,7 @@ class Tape(TorchFunctionMode):
         if how.kind is META and not found:
             return
         if op.outcome is not None and how.kind is STOP:
-            if found or not is_plain(result):
-                raise op.outcome
-            self._check_value(op, result)
+            self._check_value(op, result, found, tensors)
             return
         if how.kind is STATE:
             if self._section is None:
@@ -349,9 +347,14 @@ class Tape(TorchFunctionMode):
 
     # ---- outcomes ---------------------------------------------------------------
 
-    def _check_value(self, op, result):
-        check = value_check(op.func)
-        self._enter_check(check, (_copy(result), _where(op.place), *op.args), op)
+    def _check_value(self, op, result, found, tensors):
+        if is_plain(result) and not found:
+            self._enter_check(value_check(op.func), (_copy(result), _where(op.place), *op.args), op)
+        elif is_array(result):
+            self.constants.note_sharing(result, tensors[0])
+            self._enter_check(array_check(op.func, result.copy()), (_where(op.place), *op.args), op)
+        else:
+            raise op.outcome
 
     def _check_shape(self, ref, op, tensor):
         self._enter_check(shape_check, (ref, tuple(tensor.shape), _where(op.place)), op)

@@ -36,7 +36,7 @@ AUTOGRAD_METHODS = """
 """.split()
 AUTOGRAD_ATTRIBUTES = """
     _grad _grad_fn _version output_nr retains_grad grad_dtype
-    _backward_hooks _post_accumulate_grad_hooks _base volatile
+    _backward_hooks _post_accumulate_grad_hooks _base
 """.split()
 
 # What these say of a tensor that the call has made follows from the call.

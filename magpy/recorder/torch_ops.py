@@ -30,7 +30,7 @@ META, OP, STATE, STOP = "meta", "op", "state", "stop"
 # Reads of tensor data that give a plain value, which a graph can ask for again.
 VALUES_OF_DATA = frozenset("""
     item tolist equal allclose is_nonzero __bool__ __int__ __float__ __index__ __complex__
-    __contains__ _local_scalar_dense
+    __contains__ _local_scalar_dense numpy __array__ volatile
 """.split())
 CALL_METHOD, CALL_FUNCTION = "call_method", "call_function"
 
@@ -145,6 +145,8 @@ def _fill():
         "_set_grad_enabled", STATE, CALL_FUNCTION, torch._C._set_grad_enabled)
     for function in AUTOGRAD_OPERATIONS:
         _table[_raw_attribute(function.__name__)] = opaque(function, function.__name__)
+    _table[torch.get_rng_state] = opaque(lambda: torch.get_rng_state(), "get_rng_state")
+    _table[torch.get_rng_state].rng = True
     for func in (torch.autograd.grad, torch.autograd.backward):
         _table[func] = _stop(func.__name__, "autograd-in-graph")
 

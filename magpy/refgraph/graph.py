@@ -133,7 +133,7 @@ class Recording:
 
     __slots__ = ("fn", "args", "kwargs", "result", "exception", "stop", "nodes",
                  "edges", "effects", "tape", "table", "state", "recorder",
-                 "events", "seconds", "fault", "outcomes")
+                 "events", "seconds", "fault", "outcomes", "draws")
 
     def __init__(self, fn, args, kwargs):
         self.fn = fn
@@ -151,6 +151,7 @@ class Recording:
         self.recorder = None
         self.events = 0
         self.seconds = 0.0
+        self.draws = []         # Effects: random numbers drawn outside torch, in order
         self.outcomes = False   # may the graph check what depends on tensor data?
         self.fault = None       # the error behind a stop "internal-error"
 
@@ -158,4 +159,5 @@ class Recording:
         for node in self.nodes:
             node.obj = node.snapshot = None
         self.args = self.kwargs = self.recorder = self.table = self.tape = self.fault = None
+        self.draws = []
         self.effects = []

@@ -155,6 +155,9 @@ class Describer:
 
     def key(self, obj):
         """The recipe of a dict key or set element: making it must run no user code."""
-        if not leaf.is_value(obj) and not kinds.hashes_by_identity(obj):
+        if type(obj) is tuple:
+            for item in obj:
+                self.key(item)
+        elif not leaf.is_value(obj) and not kinds.hashes_by_identity(obj):
             raise StopCapture("dict-key", type(obj).__qualname__)
         return self.value(obj)

@@ -33,6 +33,8 @@ class Fake:
     """A recorder that notes what rules ask of it. Objects in *outside* (and what hangs on
     them) are external, everything else was made by the recording."""
 
+    allows_outcomes = False
+
     def __init__(self, *outside):
         self.outside = list(outside)
         self.read = []

@@ -1,4 +1,7 @@
 """Python code that looks into tensors: the graph checks that what it saw comes again."""
+import random
+
+import numpy
 import pytest
 import torch
 
@@ -190,3 +193,83 @@ def test_no_grad_is_left_by_a_failed_check():
 
     run(f, lambda i: torch.eye(2) if i < 3 else torch.tensor([[1.0, -9.0], [2.0, 1.0]]), 2)
     assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+
+
+def program(f, captures, hits, calls=6, seed=True, inputs=batch):
+    """Results and random states of *calls* calls equal eager's, from the same seeds."""
+    compiled = magpy.compile(f, backend="eager")
+    results = []
+    for g in (compiled, f):
+        results.append([])
+        for i in range(calls):
+            if seed or i == 0:
+                random.seed(0)
+                numpy.random.seed(0)
+                torch.manual_seed(0)
+            results[-1].append((g(inputs(i)), random.random(), numpy.random.rand(), torch.rand(1)))
+    compare.equal(results[0], results[1], "compiled and plain")
+    explained = magpy.explain(compiled)
+    assert (explained.captures, explained.hits) == (captures, hits), explained
+
+
+def draws(x):
+    order = [0, 1, 2]
+    random.shuffle(order)
+    noise = torch.from_numpy(numpy.random.normal(size=(3, 4)).astype("float32"))
+    return x[order] * random.randint(0, 9) + noise * numpy.random.uniform(-1, 1), random.choice("abc")
+
+
+def test_numbers_drawn_outside_torch():
+    program(draws, 1, 5)
+
+
+def test_numbers_drawn_from_a_generator_object():
+    mine, new = random.Random(3), numpy.random.default_rng(3)
+
+    def f(x):
+        if x is None:
+            mine.seed(3)
+            new.bit_generator.state = numpy.random.default_rng(3).bit_generator.state
+            return None
+        return x * mine.randint(0, 1) + int(new.integers(0, 2))
+
+    compiled = magpy.compile(f, backend="eager")
+    results = []
+    for g in (compiled, f):
+        f(None)
+        results.append([g(batch(i)) for i in range(20)])
+    compare.equal(results[0], results[1], "compiled and plain")
+    assert magpy.explain(compiled).hits > 0
+
+
+def test_draws_that_never_come_again():
+    program(lambda x: x * random.random(), magpy.config.outcome_limit, 0, calls=20, seed=False)
+
+
+def test_a_draw_and_torchs_random_state():
+    def f(x):
+        before = torch.get_rng_state()
+        return x + torch.rand(4) * random.randint(0, 1), before
+
+    program(f, 1, 5)
+
+
+mask = torch.tensor([1.0, 0.0, 1.0, 1.0])
+
+
+def test_the_numbers_of_a_tensor_in_numpy():
+    global mask
+
+    def f(x):
+        chosen = numpy.squeeze(numpy.argwhere(mask.numpy()))
+        return x[:, chosen], len(chosen), bool(x.numpy().sum() > 1e9)
+
+    program(f, 1, 5, inputs=lambda i: batch(0))
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    compiled(batch(0))
+    mask[1] = 1.0
+    try:
+        compare.equal(compiled(batch(0)), f(batch(0)), "another mask")
+        assert_counts(compiled, 2, 0)
+    finally:
+        mask[1] = 0.0

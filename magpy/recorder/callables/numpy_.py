@@ -12,6 +12,7 @@ import types
 import numpy
 import torch
 
+from magpy.recorder.callables.draws import NUMPY_DRAWS, drawn
 from magpy.recorder.callables.reads import fixed, is_tensor, stops, value
 from magpy.recorder.callables.registry import BUFFER_TYPES, FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, add
 from magpy.refgraph.graph import ABSENT
@@ -78,11 +79,15 @@ def methods_of(cls):
             and name not in NO_METHODS]
 
 
+GENERATORS = (numpy.random.RandomState, numpy.random.Generator)
+
+
 def random_functions():
-    for cls in (numpy.random.RandomState, numpy.random.Generator):
+    """Those of a generator's own, and what concerns its state."""
+    for cls in GENERATORS:
         yield cls
         for name, found in cls.__dict__.items():
-            if callable(found) and not name.startswith("__"):
+            if callable(found) and not name.startswith("__") and name not in NUMPY_DRAWS:
                 yield found
     for found in vars(numpy.random).values():
         if isinstance(found, type) or type(found).__name__ == "cython_function_or_method":
@@ -94,7 +99,7 @@ def install():
     scalars = [numpy.dtype(code).type for code in DTYPES]
     BUFFER_TYPES.update((numpy.ndarray, *scalars))
     FIELD_TYPES.add(numpy.dtype)
-    IDENTITY_TYPES.update({numpy.ufunc, dispatcher, numpy.finfo, numpy.iinfo, *[type(numpy.dtype(code)) for code in DTYPES]})
+    IDENTITY_TYPES.update({numpy.ufunc, dispatcher, numpy.finfo, numpy.iinfo, numpy.bool, *[type(numpy.dtype(code)) for code in DTYPES]})
     add(called, "calls", numpy.ufunc.__call__, dispatcher.__call__,
         *[numpy.ufunc.__dict__[name] for name in ("reduce", "accumulate", "reduceat", "outer", "at")])
     add(own_numbers, "allocates", *[
@@ -109,6 +114,8 @@ def install():
     LEAF_CODE.update((numpy.iinfo.max.fget.__code__, numpy.iinfo.min.fget.__code__))   # they cache
     add(from_numpy, "allocates", torch.from_numpy)
     add(stops("random"), "random", *random_functions())
+    add(drawn, "random", *[cls.__dict__[name] for cls in GENERATORS
+                           for name in NUMPY_DRAWS if name in cls.__dict__])
 
 
 install()

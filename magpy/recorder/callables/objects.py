@@ -36,6 +36,7 @@ def bare_object(r, func, args, kwargs):
         r.stop("finalizer", args[0].__qualname__)
 
 
+add(nothing, "pure", *slots(type(None), "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __bool__ __repr__"))
 add(nothing, "pure", *slots(object, "__lt__ __le__ __gt__ __ge__ __init__"),
     *[object.__dict__[name] for name in ("__init_subclass__", "__subclasshook__")])
 add(stops("object-read"), "random", *slots(object, "__repr__ __sizeof__ __dir__"))

@@ -15,6 +15,7 @@ import io
 import random
 import zlib
 
+from magpy.recorder.callables.draws import drawn
 from magpy.recorder.callables.reads import (
     CONTAINERS, each_item, fixed, internal, name_of, value, values)
 from magpy.recorder.callables.registry import add, rule, slots
@@ -135,7 +136,13 @@ def seeded(r, func, args, kwargs):
     value(r, args[1])
 
 
-@rule(RANDOM.random, RANDOM.getrandbits, RANDOM.getstate, RANDOM.setstate, kind="random")
+@rule(RANDOM.random, RANDOM.getrandbits, kind="random")
+def random_drawn(r, func, args, kwargs):
+    if r.know(args[0]) is not None:     # the recording's own are known to `seeded`
+        drawn(r, func, args, kwargs)
+
+
+@rule(RANDOM.getstate, RANDOM.setstate, kind="random")
 def own_random(r, func, args, kwargs):
     if r.know(args[0]) is not None:
         r.stop("random", name_of(func))

@@ -7,6 +7,7 @@ JIT trace is active; so reading them needs no guard of its own.
 
 import torch
 
+from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import nothing, stops, values
 from magpy.recorder.torch_mode import Tape
 from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, rule
@@ -46,6 +47,8 @@ add(nothing, "state", *present(C, GUARDED), *present(C, WITHOUT_MODES), *present
 add(nothing, "state", *present(C._functorch, """peek_interpreter_stack maybe_current_level
     get_dynamic_layer_stack_depth"""))
 add(nothing, "effect", C._log_api_usage_once, C._log_api_usage_metadata)
+# TorchDynamo's evaluator is not asked while a call is recorded, nor does a replay run Python code.
+add(nothing, "effect", C._dynamo.eval_frame.set_eval_frame)
 
 # Settings outside GlobalState: a guard asks them again.
 POLLED = """_cuda_isCurrentStreamCapturing _cuda_getDevice is_anomaly_enabled
@@ -111,12 +114,28 @@ add(stops("random"), "random", C.Generator, *[
     method for method in C.Generator.__dict__.values()
     if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")])
 add(stops("random"), "random", torch.manual_seed, torch.seed, torch.set_rng_state,
-    torch.get_rng_state, torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
+    torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
+
+
+@rule(torch.get_rng_state, kind="state")
+def random_state(r, func, args, kwargs):
+    """The state where the graph is by then, as a tensor."""
+    tape = r.recording.tape
+    r.leaf()
+    r.after_call(lambda result: result is ABSENT or tape.record_result(func, args, kwargs, result))
+
+
 add(stops("autograd-in-graph"), "effect",
     torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
 add(stops("unknown-tensor"), "allocates", torch.frombuffer, C.TensorBase, C.TensorBase.__new__)
 add(stops("leaf-mutation"), "mutates", *[C.TensorBase.__dict__[name] for name in (
     "set_", "as_subclass", "record_stream", "sparse_resize_", "sparse_resize_and_clear_")])
+
+
+@rule(type(torch.FloatTensor).__instancecheck__, kind="reads")
+def is_tensor_of_type(r, func, args, kwargs):
+    """isinstance(x, torch.FloatTensor): by dtype and device, which are guarded."""
+    r.know(args[1])
 
 
 @rule(torch.Tensor.__hash__, kind="reads")

@@ -1,0 +1,43 @@
+"""Random numbers drawn outside torch, from a generator that the call found.
+
+The same numbers seldom come again, but they do where a program seeds before each call, or
+draws small numbers. So the draw is made again at replay, first of all, and the recorded call
+holds if it gives the same: see `magpy.fxgraph.outcome`.
+"""
+
+from magpy.fxgraph.outcome import Draw
+from magpy.refgraph.graph import ABSENT, Effect
+from magpy.recorder.callables.reads import plain
+
+NUMPY_DRAWS = frozenset("""
+    beta binomial bytes chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric
+    integers laplace logistic lognormal logseries multinomial multivariate_normal negative_binomial
+    noncentral_chisquare noncentral_f normal pareto permutation permuted poisson power rand randint
+    randn random random_integers random_sample rayleigh standard_cauchy standard_exponential
+    standard_gamma standard_normal standard_t triangular uniform vonmises wald weibull zipf
+""".split())
+MOST = 1000
+
+
+def drawn(r, func, args, kwargs):
+    """Rule: *func*(*args) draws from the generator args[0], which is the call's no more than
+    torch's own is."""
+    name = getattr(func, "__name__", "random")
+    if r.know(args[0]) is None:
+        r.stop("random", f"{name} of a generator made during the call")
+    if not r.allows_outcomes:
+        r.stop("random", name)
+    recording = r.recording
+    if r.section is not None or len(recording.draws) >= MOST:
+        r.stop("random", name)
+    if not all(plain(arg) or type(arg) is list and plain(tuple(arg)) for arg in (*args[1:], *kwargs.values())):
+        r.stop("random", f"{name} of objects")
+    args = (args[0], *[tuple(arg) if type(arg) is list else arg for arg in args[1:]])
+    where = r.user_place()
+
+    def then(result):
+        if result is ABSENT:
+            r.stop("random", f"{name} raised")
+        recording.draws.append(Effect(Draw(func, name, result, where), args, dict(kwargs), where))
+
+    r.after_call(then)
