@@ -414,11 +414,24 @@ def test_dict_keys():
     assert world.replay({t: 1})[t] == 1
 
 
+def started():
+    generator = (i for i in [1])
+    next(generator)
+    return generator
+
+
+def raised():
+    try:
+        raise ValueError("x")
+    except ValueError as error:
+        return error
+
+
 @pytest.mark.parametrize("obj, reason", [
-    (types.SimpleNamespace(a=1), "output-kind"),
-    ((i for i in ()), "output-kind"),
-    (iter([]), "output-kind"),
-    (ValueError("x"), "output-kind"),
+    (memoryview(b"a"), "output-kind"),
+    (started(), "output-kind"),
+    (iter({}), "output-kind"),
+    (raised(), "output-kind"),
     (torch.Generator(), "output-kind"),
     (torch.ones(1), "unknown-tensor"),
 ])

@@ -4,13 +4,13 @@
 that its class is built on: a table instead of a ladder of isinstance checks.
 """
 
-from magpy.refgraph.kinds import instance, mapping, sequence, small
+from magpy.refgraph.kinds import exceptions, instance, iterators, mapping, sequence, small
 from magpy.refgraph.kinds.instance import hashes_by_identity
 
 __all__ = ["of", "hashes_by_identity"]
 
 # By id: a class may have a metaclass whose __hash__ is user code.
-_TABLE = {id(cls): kind for table in (sequence.KINDS, mapping.KINDS, small.KINDS)
+_TABLE = {id(cls): kind for table in (sequence.KINDS, mapping.KINDS, small.KINDS, iterators.KINDS)
           for cls, kind in table.items()}
 
 
@@ -21,4 +21,6 @@ def of(obj):
         return kind
     if sequence.is_structseq(type(obj)):
         return sequence.STRUCTSEQ
+    if issubclass(type(obj), BaseException):
+        return exceptions.of(type(obj))
     return instance.of(type(obj))

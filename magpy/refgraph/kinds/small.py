@@ -1,7 +1,15 @@
-"""Small C objects: slices, partials, bound methods, cells, functions made during the call,
-and numpy's numbers."""
+"""Small C objects that carry references: slices, partials, bound methods, cells, namespaces,
+functions made during the call; and small ones that carry none: buffers, streams, dates, numpy's numbers."""
 
+import array
+import datetime
+import decimal
 import functools
+import gc
+import io
+import operator
+import re
+import struct
 import types
 
 import numpy
@@ -66,11 +74,15 @@ class _Function(Fixed):
     defaults and closure. It is never the object that closes a cycle: its cells are."""
 
     def describe(self, obj, new, d):
-        if obj.__dict__ or obj.__type_params__ or obj.__annotations__:
-            raise StopCapture("output-kind", f"function {obj.__qualname__} with attributes or annotations")
+        if obj.__type_params__:
+            raise StopCapture("output-kind", f"function {obj.__qualname__} with type parameters")
+        annotations = obj.__annotations__       # made when first asked for: nobody else has it
+        if d.recorder.node_of(annotations) is not None:
+            raise StopCapture("output-kind", f"function {obj.__qualname__} with annotations of another")
         new.static = (obj.__code__, obj.__globals__, obj.__name__,
-                      (obj.__qualname__, obj.__module__, obj.__doc__))
-        new.parts = [d.value(obj.__defaults__), d.value(obj.__closure__), d.value(obj.__kwdefaults__)]
+                      (obj.__qualname__, obj.__module__, obj.__doc__, tuple(annotations), tuple(obj.__dict__)))
+        new.parts = [d.value(each) for each in (obj.__defaults__, obj.__closure__, obj.__kwdefaults__,
+                                                *annotations.values(), *obj.__dict__.values())]
 
     def whole(self, new, w):
         code, scope, name, names = new.static
@@ -79,27 +91,114 @@ class _Function(Fixed):
                 f"{w.constant(names, 'names')}, {w.refs(new.parts)})")
 
 
-def _make_function(code, scope, name, names, defaults, closure, kwdefaults):
+def _make_function(code, scope, name, names, defaults, closure, kwdefaults, *rest):
     function = types.FunctionType(code, scope, name, defaults, closure, kwdefaults)
-    function.__qualname__, function.__module__, function.__doc__ = names
+    function.__qualname__, function.__module__, function.__doc__, annotations, attributes = names
+    if annotations:
+        function.__annotations__ = dict(zip(annotations, rest))
+    function.__dict__.update(zip(attributes, rest[len(annotations):]))
     return function
 
 
-class _NumpyScalar(Fixed):
-    """A number that the call made with numpy. It cannot change."""
+class _BuiltinMethod(Fixed):
+    """A method in C bound to an object: ``[].append``."""
 
     def describe(self, obj, new, d):
+        method = getattr(type(obj.__self__), obj.__name__, None)
+        if type(method) is not types.MethodDescriptorType or method.__get__(obj.__self__) != obj:
+            raise StopCapture("output-kind", obj.__qualname__)
+        new.static = method
+        new.parts = [d.value(obj.__self__)]
+
+    def whole(self, new, w):
+        return f"{w.constant(new.static.__get__, new.static.__name__)}({w.ref(new.parts[0])})"
+
+
+class _Namespace(Filled):
+
+    def describe(self, obj, new, d):
+        new.static = [d.key(name) for name in obj.__dict__]
+        new.parts = [d.value(each) for each in obj.__dict__.values()]
+
+    def make(self, new, w):
+        return f"{w.type(types.SimpleNamespace)}()"
+
+    def fill(self, new, name, w):
+        items = ", ".join(f"{w.ref(key)}: {w.ref(part)}" for key, part in zip(new.static, new.parts))
+        return [f"{name}.__dict__.update({{{items}}})"] if items else []
+
+
+class _Proxy(Fixed):
+
+    def describe(self, obj, new, d):
+        new.parts = [d.value(gc.get_referents(obj)[0])]
+
+    def whole(self, new, w):
+        return f"{w.type(types.MappingProxyType)}({w.ref(new.parts[0])})"
+
+
+class _Getter(Fixed):
+    """operator.itemgetter and attrgetter."""
+
+    def describe(self, obj, new, d):
+        new.parts = [d.value(each) for each in obj.__reduce__()[1]]
+
+    def whole(self, new, w):
+        return f"{w.type(new.type)}({w.refs(new.parts)})"
+
+
+class _Buffer(Fixed):
+    """A bytearray or array: its bytes as they are at the end."""
+
+    def describe(self, obj, new, d):
+        new.static = (obj.typecode, obj.tobytes()) if new.type is array.array else (bytes(obj),)
+
+    def whole(self, new, w):
+        return f"{w.type(new.type)}({', '.join(map(w.literal, new.static))})"
+
+
+class _Stream(Filled):
+    """A StringIO or BytesIO: its text and position."""
+
+    def describe(self, obj, new, d):
+        if obj.closed:
+            raise StopCapture("output-kind", f"a closed {new.type.__name__}")
+        *new.static, attributes = obj.__getstate__()
+        if attributes:
+            raise StopCapture("output-kind", f"a {new.type.__name__} with attributes")
+
+    def make(self, new, w):
+        return f"{w.type(new.type)}()"
+
+    def fill(self, new, name, w):
+        return [f"{name}.__setstate__(({', '.join(map(w.literal, new.static))}, None))"]
+
+
+class _Itself(Fixed):
+    """An object that cannot change: the one that the recorded call made will do."""
+
+    def describe(self, obj, new, d):
+        if getattr(obj, "tzinfo", None) is not None and type(obj.tzinfo) is not datetime.timezone:
+            raise StopCapture("output-kind", f"a {type(obj).__name__} with a time zone of its own")
         new.static = obj
 
     def whole(self, new, w):
-        return w.constant(new.static, "number")
+        return w.constant(new.static, new.type.__name__)
 
 
 KINDS = {
-    **{numpy.dtype(code).type: _NumpyScalar() for code in "?bhilqBHILQefdFD"},
+    **{numpy.dtype(code).type: _Itself() for code in "?bhilqBHILQefdFD"},
     slice: _Slice(),
     functools.partial: _Partial(),
     types.MethodType: _Method(),
     types.CellType: _Cell(),
     types.FunctionType: _Function(),
+    types.BuiltinFunctionType: _BuiltinMethod(),
+    types.SimpleNamespace: _Namespace(),
+    types.MappingProxyType: _Proxy(),
+    **dict.fromkeys((operator.itemgetter, operator.attrgetter), _Getter()),
+    **dict.fromkeys((bytearray, array.array), _Buffer()),
+    **dict.fromkeys((io.StringIO, io.BytesIO), _Stream()),
+    **dict.fromkeys((re.Pattern, struct.Struct, datetime.date, datetime.time, datetime.datetime, datetime.timedelta,
+                     datetime.timezone, decimal.Decimal), _Itself()),
 }
