@@ -211,16 +211,25 @@ cdef read_class_attribute(Recorder r, cls, str name):
         value = look_up_type(r, cls, name)      # it may be an outside base that has it
         if value is not ABSENT:
             read_class_value(r, value)
+        value = look_up_type(r, meta, name)
+        if isinstance(value, property):
+            know_constant(r, value.fget)
+        elif value is not ABSENT:
+            read_class_value(r, value)
+        else:
+            look_up_type(r, meta, "__getattr__")
         return
     in_meta = look_up_type(r, meta, name)
     if in_meta is not ABSENT and magpy_has_descr_set(in_meta):
         if type(in_meta) is GETSET or type(in_meta) is MEMBER:
             if name == "__dict__":
-                r.stop("object-read", f"{cls.__qualname__}.__dict__")
-            if not magpy_is_immutable_type(cls) and name != "__class__":
+                class_namespace(r, cls)
+            elif not magpy_is_immutable_type(cls) and name != "__class__":
                 node = r.const_node(cls)
                 r.edge(node, "member", in_meta, field_value(cls, in_meta),
                        f"{cls.__qualname__}.{name}")
+            elif name != "__class__":
+                know_constant(r, field_value(cls, in_meta))
         else:
             read_data_descriptor(r, cls, None, in_meta, name)
         return
@@ -231,6 +240,14 @@ cdef read_class_attribute(Recorder r, cls, str name):
         read_class_value(r, in_meta)
     else:
         look_up_type(r, meta, "__getattr__")
+
+
+cdef class_namespace(Recorder r, cls):
+    """cls.__dict__ shows the one dict that the class has: a constant, as the class is."""
+    names = gc.get_referents(cls.__dict__)[0]
+    if id(names) not in r.nodes:
+        r.new_node(names, "dict", f"{cls.__qualname__}.__dict__", True)
+        r.keep.append(names)
 
 
 cdef namespace(Recorder r, dict names):

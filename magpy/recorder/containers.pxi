@@ -244,3 +244,9 @@ cdef read_index(Recorder r, sequence, index):
     else:
         value = list_getitem(sequence, i) if PyList_Check(sequence) else sequence[i]
     r.edge(node, node.kind, int(i), value, f"{node.path}[{i}]")
+
+
+cdef object behind_proxy(proxy):
+    while type(proxy) is types.MappingProxyType:
+        proxy = gc.get_referents(proxy)[0]
+    return proxy

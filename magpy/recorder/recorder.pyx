@@ -310,6 +310,10 @@ cdef class Recorder:
         """Attribute lookup, as getattr does it (code that runs inside is recorded)."""
         read_attribute(self, obj, name)
 
+    cpdef behind_proxy(self, proxy):
+        """The mapping that a mappingproxy of the recording's own shows."""
+        return behind_proxy(proxy)
+
     cpdef read_len(self, obj):
         read_length(self, obj)
 

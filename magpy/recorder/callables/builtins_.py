@@ -4,6 +4,7 @@ import builtins
 import types
 
 from magpy.refgraph.graph import ABSENT
+from magpy.recorder.callables.objects import subclass_hook
 from magpy.recorder.callables.sequences import sorts
 from magpy.recorder.callables.reads import (
     compare, compared, each_item, index, is_tensor, nothing, operate, plain, stops, text, truth, values)
@@ -52,10 +53,8 @@ def instance_dict(r, func, args, kwargs):
     if not args:
         return              # the frame's own names
     if isinstance(args[0], type):
-        if not r.is_internal(args[0]):
-            r.stop("object-read", f"vars({args[0].__qualname__})")
-        return
-    if isinstance(args[0], types.ModuleType):
+        r.read_attr(args[0], "__dict__")
+    elif isinstance(args[0], types.ModuleType):
         r.read_attr(args[0], "__dict__")
     else:
         r.read_instance_dict(args[0])
@@ -192,10 +191,12 @@ add(nothing, "allocates", object)
 @rule(builtins.__build_class__, kind="calls")
 def class_statement(r, func, args, kwargs):
     bases = args[2:]
+    if any(type(base).__module__ == "typing" or type(base) is types.GenericAlias for base in bases):
+        bases = types.resolve_bases(bases)      # Generic[T], list[int]
     for base in bases:
         if not isinstance(base, type):
             r.stop("unknown-callable", "a class with a base that is no class")
-        r.type_lookup(base, "__init_subclass__")
+        subclass_hook(r, base)
     meta = kwargs.get("metaclass", type(bases[0]) if bases else type)
     for meta in {meta, *map(type, bases)} - {type}:
         for name in ("__prepare__", "__new__", "__init__", "__call__"):

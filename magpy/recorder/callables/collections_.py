@@ -63,11 +63,11 @@ add(mappings.view_method, "reads", *[
     method for view in ORDERED_VIEWS for method in slots(view, mappings.VIEW_METHODS)])
 add(mappings.simple_iterator, "reads",
     *slots(type(iter(OrderedDict())), "__iter__ __next__"))
+add(mappings.dict_fromkeys, "allocates", OrderedDict.__dict__["fromkeys"])
 
 
 # ---- defaultdict ----------------------------------------------------------------------------
 
-IMMUTABLE_FACTORIES = {int: 0, float: 0.0, bool: False, str: "", tuple: (), complex: 0j}
 FACTORY = defaultdict.__dict__["default_factory"]
 
 
@@ -80,22 +80,24 @@ def default_dict(r, func, args, kwargs):
 
 @rule(*slots(defaultdict, "__missing__"), kind="mutates")
 def missing(r, func, args, kwargs):
-    """The factory makes the value. An outside dict can be given it at replay only if the
-    value is the same each time."""
+    """The factory makes the value, and C code puts it in: what it was is seen afterwards."""
     mapping, key = args
     node = r.know(mapping)
     factory = mapping.default_factory
-    if node is None:
-        if factory is not None:
-            calls(r, factory, ())
-        return
-    r.edge(node, "member", FACTORY, factory, f"{node.path}.default_factory")
+    if node is not None:
+        r.edge(node, "member", FACTORY, factory, f"{node.path}.default_factory")
     if factory is None:
         return
-    if factory not in IMMUTABLE_FACTORIES:
-        r.stop("object-write", "a new entry of an outside defaultdict")
-    mappings.change_key(r, mapping, key, dict.__setitem__,
-                          (mapping, key, IMMUTABLE_FACTORIES[factory]))
+    calls(r, factory, ())
+    if node is not None:
+        r.note_write(node)
+        r.at_end(lambda: entry_made(r, mapping, key))
+
+
+def entry_made(r, mapping, key):
+    if dict.__contains__(mapping, key):
+        mappings.change_key(r, mapping, key, dict.__setitem__,
+                            (mapping, key, dict.__getitem__(mapping, key)))
 
 
 @rule(*slots(defaultdict, "copy __copy__ __repr__ __or__ __ror__"), kind="reads")
@@ -206,12 +208,14 @@ def namedtuple_field(r, func, args, kwargs):
         r.read_index(obj, descriptor.__reduce__()[1][0])
 
 
+add(known, "allocates", _collections._tuplegetter)
 add(stops("object-write"), "mutates", *slots(_collections._tuplegetter, "__set__ __delete__"))
 
 
 @rule(_collections._count_elements, kind="mutates")
 def count_elements(r, func, args, kwargs):
     mapping, source = args
-    if r.know(mapping) is not None:
-        r.stop("object-write", "a Counter from outside that is updated")
     each_item(r, source, lambda item: hashes(r, item))
+    if r.know(mapping) is not None:
+        r.read_content(mapping)
+        mappings.changes_by_iterator(r, mapping)

@@ -7,6 +7,7 @@ they remember what they have copied already.
 
 import copy
 import copyreg
+import inspect
 import json.encoder
 import pprint
 import reprlib
@@ -56,7 +57,7 @@ TELLS_APART = frozenset(
         copy.deepcopy, copy._keep_alive, copy._deepcopy_list, copy._deepcopy_tuple,
         copy._deepcopy_dict, copy._reconstruct, copy._deepcopy_method, reprlib.recursive_repr,
         json.encoder._make_iterencode, traceback.TracebackException.__init__,
-        pprint.PrettyPrinter._format, pprint.PrettyPrinter._safe_repr,
+        inspect.unwrap, pprint.PrettyPrinter._format, pprint.PrettyPrinter._safe_repr,
         torch.nn.Parameter.__deepcopy__)
     for code in code_of(function))
 

@@ -12,7 +12,7 @@ import types
 import typing
 
 from magpy.recorder.callables.reads import (
-    fixed, internals, is_tensor, nothing, stops, values)
+    fixed, internals, is_tensor, known, nothing, stops, values)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
 
 # ---- re ------------------------------------------------------------------------------------
@@ -85,6 +85,8 @@ def signature(r, func, args, kwargs):
     """Of a Python function: made from its code, its defaults and its annotations."""
     target = getattr(args[0], "__func__", args[0])
     r.know(args[0])
+    if isinstance(target, type) and r.is_internal(target):
+        return              # recorded
     for _ in range(20):
         if not isinstance(target, types.FunctionType) or kwargs:
             r.stop("unknown-callable", "inspect.signature of no plain function")
@@ -107,6 +109,22 @@ def signature(r, func, args, kwargs):
 IDENTITY_TYPES.update({
     typing.TypeVar, typing.ParamSpec, typing._SpecialForm, type(typing.List),
     type(typing.List[int]), type(typing.Optional[int]), typing.ForwardRef})
+
+
+OF_TYPES = (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple, typing.ParamSpecArgs, typing.ParamSpecKwargs,
+            typing.TypeAliasType)
+IDENTITY_TYPES.update(OF_TYPES)
+add(known, "allocates", *OF_TYPES, *[cls.__new__ for cls in OF_TYPES])
+add(known, "calls", *[method for cls in OF_TYPES for method in slots(cls, """__repr__ __or__ __ror__ __eq__ __ne__
+    __typing_subst__ __typing_prepare_subst__ has_default __mro_entries__ __getitem__ __iter__""")])
+
+
+@rule(*[typing.Generic.__dict__[name] for name in ("__init_subclass__", "__class_getitem__")
+        if name in typing.Generic.__dict__], kind="calls")
+def generic_class(r, func, args, kwargs):
+    """C code hands on to typing."""
+    r.know_constant(getattr(typing, "_generic" + func.__name__.replace("__class", "_class").replace(
+        "__init", "_init").rstrip("_")))
 
 
 @rule(typing.cast, kind="pure")

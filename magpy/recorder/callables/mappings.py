@@ -79,7 +79,7 @@ def dict_union(r, func, args, kwargs):
 @rule(dict.__dict__["fromkeys"], kind="allocates")
 def dict_fromkeys(r, func, args, kwargs):
     """args: the class, the keys, perhaps a value."""
-    if args[0] is not dict:
+    if args[0] not in (dict, OrderedDict):
         r.stop("unknown-callable", f"{args[0].__qualname__}.fromkeys")
     each_item(r, args[1], lambda key: hashes(r, key))
 
@@ -140,11 +140,29 @@ def dict_update(r, func, args, kwargs):
     if node is None:
         return
     if new is None:
-        r.stop("object-write", "update of an outside dict, from an iterator")
-    if r.mutate(owner, dict.update, (owner, new)):
+        changes_by_iterator(r, owner)
+    elif r.mutate(owner, dict.update, (owner, new)):
         for key in new:
             if fixed(key):
                 r.written_key(node, "dict", key)
+
+
+def changes_by_iterator(r, owner):
+    """C code puts into an outside dict what an iterator gives: seen afterwards."""
+    node = r.know(owner)
+    r.note_write(node)
+    before, done = dict(owner), len(r.effects)
+
+    def found():
+        if any(effect.args and effect.args[0] is owner for effect in r.effects[done:]):
+            r.stop("object-write", "an outside dict changed by what it is updated from")
+        new = {key: item for key, item in owner.items()
+               if key not in before or before[key] is not item}
+        if new and r.mutate(owner, dict.update, (owner, new)):
+            for key in new:
+                if fixed(key):
+                    r.written_key(node, "dict", key)
+    r.at_end(found)
 
 
 def merged(r, others, kwargs):
@@ -170,7 +188,7 @@ def entries(r, source):
         return {key: dict.__getitem__(source, key) for key in dict.__iter__(source)}
     if type(source) is types.MappingProxyType:
         internal(r, source)
-        return dict(source)
+        return entries(r, r.behind_proxy(source))
     if hasattr(type(source), "keys"):
         r.read_attr(source, "keys")
         r.type_lookup(type(source), "__getitem__")

@@ -102,6 +102,7 @@ def install():
     IDENTITY_TYPES.update({numpy.ufunc, dispatcher, numpy.finfo, numpy.iinfo, numpy.bool, *[type(numpy.dtype(code)) for code in DTYPES]})
     add(called, "calls", numpy.ufunc.__call__, dispatcher.__call__,
         *[numpy.ufunc.__dict__[name] for name in ("reduce", "accumulate", "reduceat", "outer", "at")])
+    add(own_numbers, "pure", numpy.lib.array_utils.normalize_axis_index)
     add(own_numbers, "allocates", *[
         found for found in (getattr(numpy, name) for name in MADE_BY_C)
         if isinstance(found, types.BuiltinFunctionType)])

@@ -11,7 +11,7 @@ from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import (
     calls, fixed, internal, is_tensor, items_of, known, nothing, same_or_equal,
     stops, text, value)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import RULES, add, rule, slots
 
 DATA_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
@@ -132,6 +132,15 @@ def type_of(r, func, args, kwargs):
         class_made(r, func, (type, *args), kwargs)
 
 
+def subclass_hook(r, base):
+    """``__init_subclass__`` of a base, which C code calls for a new class."""
+    hook = r.type_lookup(base, "__init_subclass__")
+    if isinstance(hook, (classmethod, staticmethod)):
+        r.know_constant(hook.__func__)
+    elif hook in RULES:
+        RULES[hook](r, hook, (base,), {})
+
+
 @rule(type.__new__, kind="allocates")
 def class_made(r, func, args, kwargs):
     """type.__new__(meta, name, bases, namespace)"""
@@ -141,7 +150,7 @@ def class_made(r, func, args, kwargs):
     for base in bases:
         r.know(base)
         if isinstance(base, type):
-            r.type_lookup(base, "__init_subclass__")
+            subclass_hook(r, base)
     if isinstance(namespace, dict):
         internal(r, namespace)
         for item in namespace.values():
@@ -268,6 +277,18 @@ add(nothing, "pure", types.FunctionType.__dict__["__get__"], *slots(types.Method
 add(nothing, "pure", *slots(types.BuiltinFunctionType, "__hash__"))
 
 
+@rule(*slots(types.GetSetDescriptorType, "__get__"), *slots(types.MemberDescriptorType, "__get__"), kind="reads")
+def field_read(r, func, args, kwargs):
+    """The descriptor of a C field, asked by name: as reading the attribute, where it is that."""
+    descriptor, obj = args[:2]
+    if obj is None or r.is_internal(obj):
+        return
+    name = descriptor.__name__
+    if next((vars(cls)[name] for cls in type(obj).__mro__ if name in vars(cls)), None) is not descriptor:
+        r.stop("object-read", f"field {name!r} of a {type(obj).__qualname__}")
+    r.read_attr(obj, name)
+
+
 @rule(*slots(types.FunctionType, "__call__"), *slots(types.MethodType, "__call__"),
       *slots(types.BuiltinFunctionType, "__call__"),
       *slots(types.MethodDescriptorType, "__call__"),
@@ -312,14 +333,20 @@ def namespace_method(r, func, args, kwargs):
                 same_or_equal(r, item, vars(args[1])[name])
 
 
-@rule(types.MappingProxyType, kind="allocates")
+@rule(types.MappingProxyType, types.MappingProxyType.__new__, kind="allocates")
 def mapping_proxy(r, func, args, kwargs):
-    r.read_content(args[0])
+    r.read_content(args[-1])
 
 
 @rule(*slots(types.MappingProxyType, "__getitem__ __contains__ __iter__ __len__ get keys values "
-             "items copy __reversed__"), kind="reads")
+             "items copy __reversed__ __eq__ __ne__ __or__ __ror__ __repr__"), kind="reads")
 def proxy_method(r, func, args, kwargs):
+    """A proxy hands on to its mapping, which the recording knows: it was read when the proxy
+    was made, or is a class's own dict."""
     internal(r, args[0])
-    for arg in args[1:]:
-        value(r, arg)
+    mapping = r.behind_proxy(args[0])
+    if type(mapping) is dict:
+        r.call(getattr(dict, func.__name__), (mapping, *args[1:]), kwargs)
+    else:
+        for arg in args[1:]:
+            value(r, arg)

@@ -135,10 +135,25 @@ def list_insert(r, func, args, kwargs):
 @rule(list.extend, *slots(list, "__iadd__"), kind="mutates")
 def list_extend(r, func, args, kwargs):
     owner, source = args
+    items = items_of(r, source)
     if r.know(owner) is None:
-        items_of(r, source)
+        return
+    if items is None:
+        extended_by_iterator(r, owner)
     else:
-        r.mutate(owner, list.extend, (owner, copied(r, source, "extend")))
+        r.mutate(owner, list.extend, (owner, tuple(items)))
+
+
+def extended_by_iterator(r, owner):
+    """C code appends to an outside list what an iterator gives: seen afterwards."""
+    r.note_write(r.know(owner))
+    before, done = list(list.__iter__(owner)), len(r.effects)
+
+    def found():
+        if any(effect.args and effect.args[0] is owner for effect in r.effects[done:]):
+            r.stop("object-write", "an outside list changed by what it is extended from")
+        r.mutate(owner, list.extend, (owner, tuple(list.__iter__(owner))[len(before):]))
+    r.at_end(found)
 
 
 @rule(*slots(list, "__imul__"), kind="mutates")

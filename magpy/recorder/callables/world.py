@@ -34,8 +34,12 @@ add(stops("effect"), "effect", *[
     for method in methods_of(cls)
     if method.__name__ != "__getattribute__" and method not in RULES])      # see effects.py
 add(stops("effect"), "effect", _thread.start_new_thread)
-add(stops("object-read"), "state", sys._getframe, sys.getrefcount, sys.getsizeof,
-    sys.getrecursionlimit)
+add(stops("object-read"), "state", sys._getframe, sys.getrefcount, sys.getsizeof)
+
+
+@rule(sys.getrecursionlimit, sys.getswitchinterval, kind="state")
+def setting(r, func, args, kwargs):
+    r.read_state(f"sys.{func.__name__}()", func(), func)
 
 
 # ---- locks ----------------------------------------------------------------------------------
@@ -122,3 +126,9 @@ def reference_compared(r, func, args, kwargs):
                 r.stop("object-read", "comparison of an outside weak reference")
             if obj is not None:
                 hashes(r, obj)
+
+
+@rule(weakref._remove_dead_weakref, kind="mutates")
+def entry_died(r, func, args, kwargs):
+    if r.know(args[0]) is not None:
+        r.stop("object-write", "an entry of an outside weak dictionary")

@@ -88,6 +88,8 @@ cdef int dict_update(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 cdef read_mapping(Recorder r, obj):
     """dict.update(obj): a dict's entries, or keys() and items."""
+    if type(obj) is types.MappingProxyType and r.is_internal(obj):
+        obj = behind_proxy(obj)
     if PyDict_Check(obj):
         look_up_type(r, type(obj), "__iter__")
         read_content(r, obj)
