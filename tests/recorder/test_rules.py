@@ -6,13 +6,15 @@ read each outside container it is given. The real recorder is in test_rules_end_
 """
 import collections
 import copy
+import datetime
 import functools
+import gc
 import io
 import itertools
 import math
 import operator
 import random
-import struct
+import re
 import sys
 import time
 import types
@@ -97,6 +99,9 @@ class Fake:
     def is_internal(self, obj):
         return self.know(obj) is None
 
+    def behind_proxy(self, proxy):
+        return gc.get_referents(proxy)[0]
+
     def at_end(self, then):
         self.read.append(("at end", then))
 
@@ -159,7 +164,7 @@ def test_no_function_is_both_ruled_and_an_operator():
     assert not [func for func in TORCH_OPERATORS if func in RULES]
 
 
-@pytest.mark.parametrize("func", [breakpoint, compile, itertools.chain.__reduce__, sys.settrace, sys.setrecursionlimit,
+@pytest.mark.parametrize("func", [breakpoint, itertools.chain.__reduce__, sys.settrace, sys.setrecursionlimit,
                                   torch._C._set_tracing_state, torch._C.DisableTorchFunction])
 def test_what_nobody_annotated_has_no_rule(func):
     assert func not in RULES and func not in TORCH_OPERATORS
@@ -167,9 +172,12 @@ def test_what_nobody_annotated_has_no_rule(func):
 
 # ---- pure ---------------------------------------------------------------------------------------------
 
+CODE = (lambda: 0).__code__
 SAMPLES = [0, 1, 2, 3, 7, -2, 2.5, -0.5, 0.25, True, 1j, "ab", "a,b", "", "3", b"ab", b"", None, (1, 2), (2, 3), ("a", "b"),
            range(3), slice(1, 2), int, "utf-8", torch.Size([2, 3]), torch.float32, torch.int8, torch.device("cpu"), "cpu",
-           {"a": "b"}, [1, 2], ["a", "b"], len, "<i", b"abcd", zlib.compress(b"ab"), "a1", b"YWI=", "LATIN SMALL LETTER A"]
+           {"a": "b"}, [1, 2], ["a", "b"], len, "<i", b"abcd", zlib.compress(b"ab"), "a1", b"YWI=", "LATIN SMALL LETTER A",
+           datetime.date(2020, 1, 2), datetime.time(3), datetime.datetime(2020, 1, 2), datetime.timedelta(1), datetime.timezone.utc,
+           re.compile("a"), "2020-01-02", "03:00", "%Y", '"a"', CODE]
 PURE = [func for func, kind in KINDS.items() if kind == "pure"]
 
 
@@ -177,6 +185,8 @@ def argument_lists(func):
     """Arguments that *func* may accept, its receivers first."""
     owner = getattr(func, "__objclass__", None)
     firsts = [each for each in SAMPLES if owner is None or isinstance(each, owner)]
+    if isinstance(func, types.ClassMethodDescriptorType):
+        firsts = [owner]
     yield from ((first,) for first in firsts)
     yield ()
     for first in firsts:
@@ -279,8 +289,11 @@ def test_consumed_arguments_are_copied():
     effect = apply(list.extend, target, source, outside=[target]).effects[0]
     source.append(2)
     assert effect[1][1] == (1,)
-    with pytest.raises(StopCapture):
-        apply(list.extend, target, (i for i in source), outside=[target])
+    r = apply(list.extend, target, (i for i in source), outside=[target])
+    assert r.effects == []
+    target += [1, 2]            # as the call does
+    dict(r.read)["at end"]()
+    assert r.effects == [(list.extend, (target, (1, 2)))]
 
 
 # ---- reads ------------------------------------------------------------------------------------------------------

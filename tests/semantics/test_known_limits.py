@@ -4,6 +4,7 @@ Each program here gives eager's results on every call, and with ``fullgraph=True
 the user's file and line, the reason's id and what to do. A program leaves this file when MagPy learns to capture it.
 """
 import random
+import sys
 import time
 
 import pytest
@@ -58,7 +59,7 @@ def default_dtype(x):
 
 
 def unannotated(x):
-    return x * len(compile("1", "text", "eval").co_code)  # stop: unknown-callable
+    return x * (sys.getallocatedblocks() > 0)  # stop: unknown-callable
 
 
 def instance_of_a_class_made_inside(x):

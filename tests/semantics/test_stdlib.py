@@ -1,11 +1,15 @@
 """Modules of the standard library inside a compiled function: captured whole, later calls hit, results are eager's."""
+import abc
+import array
 import base64
 import bisect
 import collections
 import contextlib
 import copy
 import dataclasses
+import datetime
 import difflib
+import enum
 import fractions
 import functools
 import graphlib
@@ -21,12 +25,14 @@ import os.path
 import pathlib
 import queue
 import random
+import re
 import statistics
 import string
 import struct
 import sys
 import textwrap
 import types
+import typing
 import unicodedata
 import uuid
 import warnings
@@ -37,6 +43,7 @@ import pytest
 import torch
 
 import magpy
+from support import compare
 from support.expect import assert_counts, batch, program
 
 NUMBERS = [3, 1, 2]
@@ -427,3 +434,146 @@ def test_never_stale(name):
             assert torch.equal(compiled(batch(i)), batch(i) * read())
     finally:
         undo()
+
+
+# ---- what is made inside and handed out --------------------------------------------------------------------------------
+
+class Odd(ValueError):
+    pass
+
+
+@program
+def test_results_of_many_kinds(x):
+    error = Odd("a", x)
+    error.code = 3
+    return (types.SimpleNamespace(a=1, b=x), ValueError("a", x), error, io.StringIO("ab\ncd"), datetime.date(2020, 1, 2), bytearray(b"a"),
+            array.array("i", [1]), re.compile("a+"), datetime.timedelta(1), uuid.UUID(int=3), fractions.Fraction(1, 2))
+
+
+def consumed(value):
+    """What a value gives when it is used up, so that it can be compared."""
+    if isinstance(value, (list, tuple)):
+        return [consumed(each) for each in value]
+    if callable(value):
+        return consumed(value())
+    return list(value) if hasattr(value, "__next__") else value
+
+
+def iterators(x):
+    listed, numbers = iter([x, 1]), iter(range(5))
+    next(listed), next(numbers)
+    done = iter((1,))
+    next(done)
+    return listed, numbers, done, enumerate([x], 3), zip([x], iter([1])), map(len, [[1]]), reversed([1, 2]), iter((x, 2)), {"a": x}.keys()
+
+
+def generators(x):
+    def several(a, *rest, c=1, **named):
+        yield a * c
+        yield from rest
+        yield named
+    return several(x, 2, 3, c=4, d=5), (i * x for i in [1, 2])
+
+
+def functions(x):
+    n = 0
+
+    def count() -> int:
+        nonlocal n
+        n += 1
+        return n
+
+    def scaled(by: float = 2.0):
+        "doc"
+        return x * by
+    count()
+    scaled.tag = [1]
+    return count, lambda: n, scaled, [1, 2].copy, lambda: (scaled.tag, scaled.__doc__, scaled.__annotations__)
+
+
+@pytest.mark.parametrize("f", [iterators, generators, functions], ids=lambda f: f.__name__)
+def test_what_gives_values_later(f):
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    for i in range(3):
+        ours, plain = compiled(batch(i)), f(batch(i))
+        assert [type(each) for each in ours] == [type(each) for each in plain]
+        compare.equal(consumed(ours), consumed(plain))
+    assert_counts(compiled, 1, 2)
+
+
+def test_a_generator_that_has_started_is_not_made_again():
+    def f(x):
+        numbers = (i for i in [1, 2])
+        next(numbers)
+        return x + 1, numbers
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(3):
+        assert list(compiled(batch(i))[1]) == [2]
+    assert {stop.reason for stop in magpy.explain(compiled).stops} == {"output-kind"}
+
+
+# ---- classes and code made inside --------------------------------------------------------------------------------------------
+
+@program
+def test_classes_made_inside(x):
+    @dataclasses.dataclass
+    class Pair:
+        "two"
+        a: int
+        b: float = 2.0
+    triple = collections.namedtuple("triple", "a b c")
+
+    class Colour(enum.Enum):
+        RED = 1
+
+    class Box[T]:
+        def __init__(self, item: T):
+            self.item = item
+
+    class Shape(abc.ABC):
+        @abc.abstractmethod
+        def area(self): ...
+
+    class Square(Shape):
+        def area(self):
+            return 4
+    return x * Pair(2).b + triple(1, 2, 3).c + Colour.RED.value + Box(3).item + Square().area(), isinstance(Square(), Shape)
+
+
+@program
+def test_code_from_text(x):
+    n, space = 3, {}
+    exec("def double(y):\n  return y * 2", space)
+    return space["double"](x), eval("n + 1"), eval("NUMBERS[0]"), eval(compile("NUMBERS[1]", "text", "eval")), [eval("i * 2", {"i": i}) for i in range(2)]
+
+
+class Base:
+    size = 1
+
+    def grow(self):
+        return 2
+
+
+@program
+def test_namespaces_of_classes(x):
+    return (x * Base.__dict__["size"], "grow" in vars(Base), sorted(k for k in vars(Base) if k[0] != "_"), dict(Base.__dict__)["size"],
+            {**Base.__dict__}["size"], typing.get_type_hints(Options)["a"], "__init__" in object.__dict__)
+
+
+def test_a_class_that_changes():
+    read = {"item": lambda: Base.__dict__["size"], "vars": lambda: vars(Base)["size"], "dict": lambda: dict(Base.__dict__)["size"],
+            "star": lambda: {**Base.__dict__}["size"], "keys": lambda: len([k for k in vars(Base) if k[0] != "_"]),
+            "values": lambda: sum(v for v in vars(Base).values() if type(v) is int), "eval": lambda: eval("Base.size")}
+    compiled = {name: magpy.compile(lambda x, f=f: x * f(), backend="eager", fullgraph=True) for name, f in read.items()}
+    try:
+        for value in (1, 2):
+            Base.size = value
+            setattr(Base, f"more{value}", 0)
+            for name, f in compiled.items():
+                for i in range(2):
+                    assert torch.equal(f(batch(i)), batch(i) * read[name]()), name
+    finally:
+        Base.size = 1
+        del Base.more1, Base.more2
+    for name, f in compiled.items():
+        assert magpy.explain(f).hits == 2, name
