@@ -121,8 +121,10 @@ cdef bint has_finalizer(obj):
     """Does Python code run when *obj* dies? The recorder must not put that off by holding
     it, and replay does not make such an object."""
     cdef type t = type(obj)
-    return magpy_is_heap_type(t) and _PyType_Lookup(
-        <PyTypeObject *><PyObject *>t, <PyObject *>FINALIZER) != NULL
+    if not magpy_is_heap_type(t):
+        return False
+    cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>t, <PyObject *>FINALIZER)
+    return found != NULL and type(<object>found) not in DESCRIPTORS     # streams have one in C
 
 cdef str FINALIZER = "__del__"
 

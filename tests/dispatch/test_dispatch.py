@@ -267,7 +267,7 @@ def test_exceptions_are_not_kept_alive(seen):
 
 
 def test_output_that_cannot_be_made_again(seen):
-    f = compile_(lambda a: iter([a]))
+    f = compile_(lambda a: iter({a: 0}))
     assert next(f(1)) == 1 and next(f(2)) == 2
     assert magpy.explain(f).stops[0].reason == "output-kind"
     assert magpy.explain(f).stops[0].filename == __file__
