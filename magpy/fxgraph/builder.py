@@ -48,8 +48,10 @@ def build(tape, wanted):
     in order of first mention)."""
     outputs = list(dict.fromkeys(wanted))
     builder = _Builder(tape, outputs)
-    for index, op in enumerate(tape.ops):
-        builder.add(index, op)
+    for op in tape.prologue:
+        builder.create(op)
+    for op in tape.ops:
+        builder.nodes.append(builder.create(op))
     gm = builder.finish(outputs)
     built = BuiltGraph(gm, builder.inputs, outputs)
     check.check(built)
@@ -65,7 +67,7 @@ class _Builder:
         self.inputs = []
         self._traces = {}           # place -> text
         used = set()
-        for op in tape.ops:
+        for op in (*tape.prologue, *tape.ops):
             _references((op.args, op.kwargs), used)
         used.update(ref for ref in outputs if type(ref) is InputRef)
         for ref, path in tape.paths.items():
@@ -79,7 +81,8 @@ class _Builder:
         node.target = node.name
         return node
 
-    def add(self, index, op):
+    def create(self, op):
+        """The node of an operation."""
         how = op.handling
         args = tuple([self.value(arg) for arg in op.args])
         if how.getter is not None:
@@ -95,8 +98,7 @@ class _Builder:
             node.meta[FACTS] = op.metas[0]
         elif all(path == (i,) for i, path in enumerate(op.paths)):
             node.meta[FACTS] = op.metas
-        self.nodes.append(node)
-        assert len(self.nodes) == index + 1
+        return node
 
     def value(self, value):
         """*value* with references replaced by nodes."""

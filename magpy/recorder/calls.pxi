@@ -241,7 +241,7 @@ cdef call_instance(Recorder r, obj, tuple args, kwargs):
     if rule is not None:
         rule(r, cls.__call__, (obj,) + args, kwargs or {})
         return
-    if cls is torch._ops.OpOverloadPacket or cls is torch._ops.OpOverload:
+    if cls is torch._ops.OpOverloadPacket or issubclass(cls, torch._ops.OpOverload):
         torch_operator(r, obj, args, kwargs)
         r.leaf()
         return

@@ -85,7 +85,7 @@ cdef object IDENTITIES = frozenset((
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
     types.CodeType, property, staticmethod, classmethod, types.GenericAlias, types.UnionType,
     torch.dtype, torch.layout, torch.memory_format, torch.qscheme,
-    torch._ops.OpOverload, torch._ops.OpOverloadPacket))
+    torch._ops.OpOverload, torch._ops.TorchBindOpOverload, torch._ops.OpOverloadPacket))
 
 
 cdef bint is_leaf(obj):

@@ -31,7 +31,7 @@ from magpy.recorder.places import user_place
 from magpy.recorder.section import Section
 from magpy.recorder.torch_checks import check_outside_autograd, tensors_in
 from magpy.recorder.torch_ops import (
-    CALL_METHOD, META, OP, STATE, STOP, VALUES_OF_DATA, Handling, handling)
+    CALL_METHOD, IGNORED, META, OP, STATE, STOP, VALUES_OF_DATA, Handling, handling)
 
 
 class OpRef(NamedTuple):
@@ -121,6 +121,7 @@ class Folded:
         self.args = args
 
 
+TENSOR_TYPE = type(torch.FloatTensor)
 IMMUTABLE = frozenset({
     int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device,
     torch.layout, torch.memory_format, range})
@@ -141,6 +142,7 @@ class Tape(TorchFunctionMode):
         super().__init__()
         self.recorder = recorder
         self.ops = []
+        self.prologue = []              # checks of inputs, made before all operations
         self.table = TensorTable()
         self.paths = {}                 # InputRef -> access path, in order of first use
         self._inputs = {}               # InputRef -> storage key
@@ -174,7 +176,7 @@ class Tape(TorchFunctionMode):
             if how.getter is not None:
                 args = args[:1]     # a getter may get the owner class, too
             op = None
-            if self._section is None or not self._section.own(how.name, args):
+            if how.kind is not IGNORED and (self._section is None or not self._section.own(how.name, args)):
                 op, tensors = self._before(how, func, args, kwargs)
             before = [version(tensor) for tensor in tensors]
             if how.before is not None and op is not None and not how.before(self, args, kwargs):
@@ -221,11 +223,12 @@ class Tape(TorchFunctionMode):
         that the outcome is the same. Nothing outside may have changed by then."""
         value = how.kind is STOP and stop.reason == "tensor-data" and how.name in VALUES_OF_DATA
         shape = how.kind is OP and stop.reason in ("dynamic-output-shape", "tensor-data")
-        if self._section is not None or not (value or shape) or self._changed_input \
-                or not self.recorder.allows_outcomes:
+        if self._section is not None or not (value or shape) or not self.recorder.allows_outcomes:
             raise stop
         op = self._operation(how, func, args, kwargs, sys._getframe(4))
         tensors, self._tensors = self._tensors, []
+        if self._changed_input and not (value and self._as_at_start(tensors)):
+            raise stop
         op.outcome, op.opaque = stop, True
         return op, tensors
 
@@ -349,24 +352,32 @@ class Tape(TorchFunctionMode):
 
     def _check_value(self, op, result, found, tensors):
         if is_plain(result) and not found:
-            self._enter_check(value_check(op.func), (_copy(result), _where(op.place), *op.args), op)
+            self._enter_check(value_check(op.func), (_copy(result), _where(op.place), *op.args), op, tensors)
         elif is_array(result):
             self.constants.note_sharing(result, tensors[0])
-            self._enter_check(array_check(op.func, result.copy()), (_where(op.place), *op.args), op)
+            self._enter_check(array_check(op.func, result.copy()), (_where(op.place), *op.args), op, tensors)
         else:
             raise op.outcome
 
     def _check_shape(self, ref, op, tensor):
-        self._enter_check(shape_check, (ref, tuple(tensor.shape), _where(op.place)), op)
+        self._enter_check(shape_check, (ref, tuple(tensor.shape), _where(op.place)), op, [tensor])
 
-    def _enter_check(self, target, args, op):
-        if self._changed_input:
-            raise op.outcome
+    def _enter_check(self, target, args, op, tensors):
         check = TapeOp(Handling(target.__name__, OP, target=target), target, args, op.kwargs
                        if target is not shape_check else {}, op.place)
         check.opaque = True
         self.outcomes += 1
-        self.ops.append(check)
+        if target is not shape_check and self._as_at_start(tensors):
+            self.prologue.append(check)
+        elif self._changed_input:
+            raise op.outcome
+        else:
+            self.ops.append(check)
+
+    def _as_at_start(self, tensors):
+        """Are all *tensors* inputs that no operation has changed?"""
+        return all(type(self.table.known(tensor)) is InputRef
+                   and storage_key(tensor) not in self._mutated_storages for tensor in tensors)
 
     # ---- opaque calls ---------------------------------------------------------
 
@@ -445,6 +456,8 @@ class Tape(TorchFunctionMode):
                     for key, item in value.items()}
         if isinstance(value, enum.Enum):
             return value
+        if kind is TENSOR_TYPE:     # x.type(torch.FloatTensor)
+            return f"{value.__module__}.{value.__name__}"
         if isinstance(value, numpy.generic) and numbers and value.dtype.kind in "biufc":
             return value.item()
         raise StopCapture("graph-argument", kind.__qualname__)

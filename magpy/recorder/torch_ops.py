@@ -26,11 +26,11 @@ from magpy.recorder.torch_names import (
     META_METHODS, OPERATORS, RANDOM_MODULES, REBINDING_METHODS, RETURNS_SELF, SCALAR_TENSOR_IS_DATA,
     TENSOR_ATTRIBUTES, UNTAGGED_DYNAMIC, VETTED_MODULES)
 
-META, OP, STATE, STOP = "meta", "op", "state", "stop"
+META, OP, STATE, STOP, IGNORED = "meta", "op", "state", "stop", "ignored"
 # Reads of tensor data that give a plain value, which a graph can ask for again.
 VALUES_OF_DATA = frozenset("""
     item tolist equal allclose is_nonzero __bool__ __int__ __float__ __index__ __complex__
-    __contains__ _local_scalar_dense numpy __array__ volatile
+    __contains__ _local_scalar_dense numpy __array__ volatile data_ptr storage_offset
 """.split())
 CALL_METHOD, CALL_FUNCTION = "call_method", "call_function"
 
@@ -39,7 +39,7 @@ class Handling:
     """How calls of one torch function are recorded.
 
     ``kind``: META (no node; non-tensor results allowed), OP, STATE (a node for its
-    effect on torch's global state) or STOP. ``op`` and ``target`` are the FX node's;
+    effect on torch's global state), IGNORED (a profiler's mark) or STOP. ``op`` and ``target`` are the FX node's;
     ``getter`` is the attribute name when the function is a tensor property.
     ``check(args, kwargs)`` may raise StopCapture before the call. ``returns_self``:
     it may hand back its argument, having done nothing. ``mutates``: by its name.
@@ -235,6 +235,8 @@ def _classify_operator(func):
         name = func.__name__
         namespace = func._qualified_op_name.split("::")[0]
         overloads = [getattr(func, each) for each in func.overloads()]
+    if namespace == "profiler":
+        return Handling(name, IGNORED)
     entry = Handling(name, OP, CALL_FUNCTION, func)
     entry.mutates = any(each._schema.is_mutable for each in overloads)
     if any(_DYNAMIC_TAGS & set(each.tags) for each in overloads):

@@ -273,3 +273,47 @@ def test_the_numbers_of_a_tensor_in_numpy():
         assert_counts(compiled, 2, 0)
     finally:
         mask[1] = 0.0
+
+
+class Initialised(torch.nn.Module):
+    """Looks into a buffer, and changes it the first time."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift = torch.nn.Parameter(torch.zeros(4))
+        self.register_buffer("done", torch.tensor(0).byte())
+
+    def forward(self, x):
+        if not self.done:
+            self.shift.data.copy_(x.mean(0))
+            self.done += 1
+        return x - self.shift
+
+
+def test_inputs_are_looked_into_before_others_are_changed():
+    """The second layer's buffer is checked before the first layer changes its own."""
+    torch.manual_seed(0)
+    plain, ours = [torch.nn.Sequential(Initialised(), Initialised()) for _ in range(2)]
+    compiled = magpy.compile(ours, backend="eager", fullgraph=True)
+    for i in range(5):
+        if i == 3:
+            for model in (plain, ours):
+                model[1].done.zero_()
+        compare.equal(compiled(batch(i)), plain(batch(i)), f"call {i}")
+        compare.equal(list(ours.state_dict().values()), list(plain.state_dict().values()), f"state after call {i}")
+    assert_counts(compiled, 3, 2)
+
+
+def test_addresses_are_checked():
+    weight = torch.nn.Parameter(torch.ones(4))
+    first = weight.data_ptr()
+
+    def f(x):
+        return x * weight, weight.data_ptr() == first
+
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    for i in range(3):
+        compare.equal(compiled(batch(i)), f(batch(i)), f"call {i}")
+    weight.data = torch.ones(4) * 2
+    compare.equal(compiled(batch(3)), f(batch(3)), "moved")
+    assert_counts(compiled, 2, 2)

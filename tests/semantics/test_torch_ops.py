@@ -249,3 +249,10 @@ def test_unused_operations(x):
     y = x * 2
     torch.zeros(3).add_(1)
     return y
+
+
+@program
+def test_marks_for_a_profiler(x):
+    with torch.autograd.profiler.record_function("part"), torch.profiler.record_function("inner"):
+        y = x * 2
+    return y + 1

@@ -30,14 +30,15 @@ def drawn(r, func, args, kwargs):
     recording = r.recording
     if r.section is not None or len(recording.draws) >= MOST:
         r.stop("random", name)
-    if not all(plain(arg) or type(arg) is list and plain(tuple(arg)) for arg in (*args[1:], *kwargs.values())):
+    rest = [tuple(arg) if type(arg) is list else arg for arg in args[1:]]
+    named = {key: tuple(arg) if type(arg) is list else arg for key, arg in kwargs.items()}
+    if not all(map(plain, (*rest, *named.values()))):
         r.stop("random", f"{name} of objects")
-    args = (args[0], *[tuple(arg) if type(arg) is list else arg for arg in args[1:]])
     where = r.user_place()
 
     def then(result):
         if result is ABSENT:
             r.stop("random", f"{name} raised")
-        recording.draws.append(Effect(Draw(func, name, result, where), args, dict(kwargs), where))
+        recording.draws.append(Effect(Draw(func, name, result, where), (args[0], *rest), named, where))
 
     r.after_call(then)

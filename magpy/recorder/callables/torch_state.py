@@ -47,6 +47,10 @@ add(nothing, "state", *present(C, GUARDED), *present(C, WITHOUT_MODES), *present
 add(nothing, "state", *present(C._functorch, """peek_interpreter_stack maybe_current_level
     get_dynamic_layer_stack_depth"""))
 add(nothing, "effect", C._log_api_usage_once, C._log_api_usage_metadata)
+# Subclasses of Tensor stop the capture; modes, of which the tape is one, go on.
+add(nothing, "state", C.DisableTorchFunctionSubclass, *[
+    found for name, found in C.DisableTorchFunctionSubclass.__dict__.items()
+    if name in ("__new__", "__init__", "__enter__", "__exit__")])
 # TorchDynamo's evaluator is not asked while a call is recorded, nor does a replay run Python code.
 add(nothing, "effect", C._dynamo.eval_frame.set_eval_frame)
 
