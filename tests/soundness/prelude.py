@@ -42,13 +42,31 @@ def patch(owner, name, value):
     setattr(owner, name, value)
 
 
+def patch_module(cls, hook):
+    """A hook for every module of the process."""
+    handle = nn.modules.module.register_module_forward_hook(lambda m, i, o: hook(m, i, o) if isinstance(m, cls) else None)
+    _undo.append(handle.remove)
+    return 1
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def restore():
     while _undo:
         _undo.pop()()
 
 
 NAMES = {
-    "torch": torch, "nn": nn, "F": F, "T": T, "P": P, "patch": patch, "collections": collections,
+    "torch": torch, "nn": nn, "F": F, "T": T, "P": P, "patch": patch, "patch_module": patch_module,
+    "default_dtype": default_dtype, "collections": collections,
     "contextlib": contextlib, "copy": copy, "dataclasses": dataclasses, "enum": enum, "functools": functools,
     "itertools": itertools, "math": math, "operator": operator, "types": types, "typing": typing,
     "warnings": warnings, "weakref": weakref, "OrderedDict": collections.OrderedDict, "deque": collections.deque,

@@ -15,6 +15,7 @@ def make_program(choose):
     signature = Signature(b)
     b.target_at = len(b.source)
     target(b, signature)
+    another(b)
     lines, decoys = steps.make(b, signature)
     return Program("\n".join(b.source) + "\n", lines, frozenset(b.features), decoys)
 
@@ -77,6 +78,15 @@ def target(b, signature):
     else:
         b.feature("target: object")
         b.add("class Target:", f"    def __call__(self, {signature.head()}):", *[f"        {line}" for line in [*lines, result]], "target = Target()")
+
+
+def another(b):
+    """A second compiled function, over the same outside state."""
+    body = Body(b, [(t, t.path) for t in b.things], 1)
+    lines = with_globals(b, ["n = 3", *body.statements(2)]) if b.choose.chance(3) else ["n = 3"]
+    b.add("@compile", "def other(x):", *[f"    {line}" for line in lines], "    return x + n % 5",
+          "def backward():", "    found = [v for v in (result if type(result) in (list, tuple, deque) else [result]) if isinstance(v, torch.Tensor) and v.requires_grad]",
+          "    for v in found[:1]: v.float().sum().backward()")
 
 
 def returned(b, body):

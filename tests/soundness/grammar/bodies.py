@@ -165,6 +165,40 @@ class Body:
             lines.append(f"x = {name}(x, k=2)")
         return lines
 
+    def generator(self):
+        name = self.b.name("walk")
+        self.b.feature("generator made inside")
+        return [f"def {name}(v, x=x):", f"    yield {self.number()}", *self.nested(1), "    yield v % 5",
+                self.choose.pick((f"n = next({name}(n)) ", f"x = x + sum({name}(n)) % 5", f"for n in {name}(n): x = x + 0.25",
+                                  f"a, b = {name}(n); x = x + a % 3 - b", f"n = [*{name}(1)][-1]"))]
+
+    def class_(self):
+        name = self.b.name("Inner")
+        self.b.feature("class in the target")
+        return [f"class {name}:", f"    k = {self.number()}", f"    def __init__(self, v={self.number()}): self.v = v",
+                "    def go(self, x, n=1):", *["    " + line for line in self.nested(1)], "        return x + self.k % 5 + self.v % 3",
+                self.choose.pick((f"x = {name}().go(x)", f"x = {name}(n).go(x, n)", f"n = {name}(2).v", f"x = sum(({name}(v).go(x) for v in [1, n]), x)",
+                                  f"h = {name}(); h.v = n; x = h.go(x)"))]
+
+    def while_(self):
+        name = self.b.name("j")
+        return [f"{name} = 0", f"while {name} < 3:", f"    {name} += 1", *self.nested(1),
+                *self.choose.pick(([], [f"    if {self.number()}: break"], [f"    if {name} == 2: continue", "    x = x + 0.5"]))]
+
+    def early(self):
+        return [f"if {self.number()} == {self.b.number()}:", *self.nested(1), "    return x, n"] if self.depth == 0 else self.add_number()
+
+    def lambda_(self):
+        return [self.choose.pick((f"x = (lambda v, k={self.number()}: v + k % 3)(x)", f"n = max([1, n], key=lambda v: {self.number()})",
+                                  f"n = sum(map(lambda v: v % 5, {self.expression('seqs') or '[1, n]'}))",
+                                  f"x = functools.reduce(lambda a, v: a + v % 5, {self.expression('seqs') or '[1, n]'}, x)",
+                                  f"fs = [lambda v=i: v + {self.number()} for i in range(2)]; n = fs[1]() % 9"))]
+
+    def nested_comprehension(self):
+        a, b = (self.expression("seqs") or "range(2)" for _ in "ab")
+        return [self.choose.pick((f"n = sum([v * w % 3 for v in {a} for w in {b}])", f"n = len([[v + w for w in {b}] for v in {a}])",
+                                  f"n = len([v for v in {a} if v in [*{b}]])", f"n = len({{k: v for k, v in zip({a}, {b})}})"))]
+
     def local_container(self):
         name = self.b.name("w")
         seq = self.expression("seqs") or "[1, 2]"
@@ -176,7 +210,7 @@ class Body:
 SIMPLE = (Body.add_number, Body.add_number, Body.add_n, Body.take_number, Body.add_tensor, Body.mul_tensor, Body.torch_op, Body.write,
           Body.call, Body.print_, Body.write)
 STATEMENTS = SIMPLE + (Body.if_, Body.for_, Body.comprehension, Body.try_, Body.with_, Body.match, Body.alias, Body.walrus, Body.closure,
-                       Body.local_container)
+                       Body.local_container, Body.generator, Body.class_, Body.while_, Body.early, Body.lambda_, Body.nested_comprehension)
 
 
 def assigned(lines):
