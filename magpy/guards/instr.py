@@ -30,7 +30,8 @@ which sits in the program's frame already and costs nothing a run):
     key            i              i-th key of a dict, in its order
     deque          i              element of a deque
     deref          -              what weak reference src refers to, None when it is gone
-    call           C function     what it returns, called without arguments
+    call           C function     what it returns, called without arguments; also a
+                                  functools.partial of an lru_cache
 
 A load that finds nothing gives ABSENT, which fails every check but "absent". A load
 from the wrong kind of object fails whatever the check.
@@ -47,8 +48,7 @@ Checks (``expected``):
     distinct  slot             another object than in that slot
     len       n                number of elements, of C containers only
     keys      tuple            a dict's keys: the same leaves in the same order
-    set       frozenset        a set's content, in any order
-              tuple            a set's content in iteration order
+    set       tuple            a set's content, in its order of iteration
     truth     bool             truth of C containers and numbers
     alias     group numbers    which of the tensors share storage
     unique    -                no two of the slots hold the same object

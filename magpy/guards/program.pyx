@@ -13,6 +13,7 @@ from cpython.object cimport PyObject, PyTypeObject
 
 import collections
 import enum
+import functools
 import types
 
 import torch
@@ -238,8 +239,9 @@ cdef class _Builder:
                 raise TypeError("the key is a class")
         elif load == "member" and type(key) not in _DESCRIPTORS:
             raise TypeError("the key is a getset or member descriptor")
-        elif load == "call" and type(key) is not types.BuiltinFunctionType:
-            raise TypeError("the key is a C function")
+        elif load == "call" and type(key) is not types.BuiltinFunctionType and not (
+                type(key) is functools.partial and type(key.func) is functools._lru_cache_wrapper):
+            raise TypeError("the key is a C function, or a cached one with its arguments")
 
     cdef set_expected(self, Instr *native, load, key, check, expected):
         if (check in ("alias", "unique")) != (load == "slots") or (check == "state") != (load == "state"):
@@ -274,8 +276,8 @@ cdef class _Builder:
             return
         if check == "keys" and type(expected) is not tuple:
             raise TypeError("keys are a tuple")
-        if check == "set" and type(expected) not in (tuple, frozenset):
-            raise TypeError("a set's content is a frozenset or a tuple")
+        if check == "set" and type(expected) is not tuple:
+            raise TypeError("a set's content is a tuple")
         leaf_build_content(leaf, expected)
 
     cdef set_buffer(self, Instr *native, expected):

@@ -147,9 +147,7 @@ def has_keys(mapping, keys):
 def has_content(value, content):
     if not isinstance(value, (set, frozenset)) or len(value) != len(content):
         return False
-    if isinstance(content, tuple):
-        return _equal_all(value, content)
-    return all(any(equal(v, c) for c in content) for v in value)
+    return _equal_all(value, content)
 
 
 def len_of(value):

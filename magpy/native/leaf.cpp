@@ -3,7 +3,6 @@
 #include "leaf.h"
 
 #include <cstring>
-#include <unordered_map>
 #include <vector>
 
 /* Walks a set's table with the hashes that it stores, so that no element's __hash__
@@ -24,7 +23,6 @@ void leaf_setup(PyObject *identity, PyObject *equal, PyObject *meta) {
 
 struct LeafParts {
     std::vector<Leaf> all;
-    std::unordered_multimap<Py_hash_t, size_t> by_hash;     // FrozenSet
     std::vector<PyObject *> owned;                          // fresh parts: a range's bounds
     ~LeafParts() {
         for (PyObject *part : owned) {
@@ -86,7 +84,6 @@ static int build_set(Leaf *leaf, PyObject *set) {
     leaf->inner->all.reserve(PySet_GET_SIZE(set));
     while (_PySet_NextEntryRef(set, &pos, &key, &hash)) {
         Py_DECREF(key);
-        leaf->inner->by_hash.emplace(hash, leaf->inner->all.size());
         if (build_part(leaf, key) < 0) {
             return -1;
         }
@@ -260,16 +257,6 @@ static bool match_range(const Leaf &leaf, PyObject *value) {
     return true;
 }
 
-static bool has_element(const Leaf &leaf, PyObject *key, Py_hash_t hash) {
-    auto range = leaf.inner->by_hash.equal_range(hash);
-    for (auto it = range.first; it != range.second; ++it) {
-        if (leaf_match(leaf.parts()[it->second], key)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool leaf_match_set(const Leaf &leaf, PyObject *set) {
     if ((size_t)PySet_GET_SIZE(set) != leaf.size()) {
         return false;
@@ -280,9 +267,7 @@ bool leaf_match_set(const Leaf &leaf, PyObject *set) {
     size_t i = 0;
     while (_PySet_NextEntryRef(set, &pos, &key, &hash)) {
         Py_DECREF(key);
-        bool equal = leaf.kind == LeafKind::FrozenSet ? has_element(leaf, key, hash)
-                                                      : leaf_match(leaf.parts()[i++], key);
-        if (!equal) {
+        if (!leaf_match(leaf.parts()[i++], key)) {
             return false;
         }
     }

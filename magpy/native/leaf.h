@@ -12,7 +12,7 @@
    - torch.device: its own C ==, exact type on both sides;
    - tuple (torch.Size, named tuples and struct sequences too, if they have no
      __dict__), slice, range: exact type, then part by part;
-   - frozenset: exact type, same elements in any order.
+   - frozenset: exact type, same elements in the same order of iteration.
    Anything else is no leaf, and saying so is an error when a program is built.  */
 
 #ifndef MAGPY_LEAF_H

@@ -12,7 +12,7 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     cdef Recorder r = <Recorder>data
     cdef Handler handler
     cdef object interrupt = None
-    cdef Py_ssize_t edges
+    cdef Py_ssize_t edges, effects
     # CPython raises `tracing` while it runs an audit hook or a trace function: code that
     # watches the program and is no part of it.
     if r.paused or PyThreadState_GetUnchecked().tracing:
@@ -33,23 +33,32 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
         if not r.hooked:
             return 0
     if e.event != PyExecState_INSTRUCTION:
-        if e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
+        if <size_t>e.frame in r.writing:
+            r.writing.discard(<size_t>e.frame)
+            handler = write_raised
+            if e.event != PyExecState_RAISE:
+                return 0
+        elif e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
             handler = check_generator
         else:
             return 0
     else:
         r.events += 1
+        r.writing.discard(<size_t>e.frame)
         handler = HANDLERS[e.opcode]
         if handler == NULL:
             return 0
     r.paused += 1
     r.current_frame = e.frame
     edges = len(r.edges)
+    effects = len(r.effects)
     try:
         note_user_frame(r, e)
         handler(r, e)
         if len(r.edges) > edges:
             note_places(r, e, edges)
+        if len(r.effects) > effects:
+            r.writing.add(<size_t>e.frame)
     except StopCapture as stop:
         r.note_stop(stop.reason, stop.detail)
     except BaseException as error:

@@ -77,6 +77,7 @@ cdef class Recorder:
     cdef list tensors                 # nodes of kind "tensor"
     cdef list keep                    # keeps external objects alive, so ids stay valid
     cdef list identity_observed
+    cdef public set asked             # calls of cached functions that are guarded
     cdef set identity_marks
     cdef public int paused
     cdef public object stop_reason    # Stop or None
@@ -92,6 +93,7 @@ cdef class Recorder:
     cdef public long events
     cdef bint hooked
     cdef bint finalizers              # an outside object is held whose class has __del__
+    cdef set writing                  # frames whose current instruction has an effect
     cdef set generator_frames         # of generators made by the recording
     cdef list buffers                 # (node, object, content) of what read_buffer saw
     cdef list watches                 # values that C code will look at: see watch_values
@@ -108,10 +110,12 @@ cdef class Recorder:
         self.tensors = []
         self.keep = []
         self.identity_observed = []
+        self.asked = set()
         self.identity_marks = set()
         self.buffers = []
         self.watches = []
         self.after = []
+        self.writing = set()
         self.generator_frames = set()
         self.leaf_frame = NULL
         self.increment_frame = NULL
@@ -220,6 +224,9 @@ cdef class Recorder:
         node = Node(len(self.recording.nodes), obj, kind, path, const)
         self.recording.nodes.append(node)
         self.nodes[id(obj)] = node
+        if const and magpy_is_heap_type(type(obj)) and not PyType_Check(obj):
+            # Which object it is says nothing of its class, which may be assigned to.
+            self.edges.append(Edge(("slot", None), node, ("type", type(obj)), None, path))
         if kind == "object" and not const and has_finalizer(obj):
             self.finalizers = True
             if self.effects:

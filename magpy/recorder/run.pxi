@@ -1,5 +1,6 @@
 # One recording, from start to Recording.
 
+from torch.fx.node import _get_qualified_name as qualified_name
 from magpy.recorder.torch_mode import Tape
 
 LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
@@ -115,12 +116,39 @@ cdef complete_recording(Recorder r):
     if not recording.state.matches():
         r.note_stop("global-state-changed", recording.state.why())
         return
+    read_graph_names(r)
     add_distinct(r)
     mutated = [recording.nodes[ref.node] for ref in recording.tape.mutated_inputs()]
     if mutated and len(r.tensors) > 1:
         groups = distinct_storages([node.obj for node in r.tensors])
         r.edges.append(Edge(("slots", tuple(r.tensors)), None, ("alias", groups), None,
                             "storage of " + ", ".join([n.path for n in mutated])))
+
+
+cdef read_graph_names(Recorder r):
+    """A graph calls the functions of torch by name, `torch.relu`, also where the program
+    had the function by another way."""
+    for target in {op.handling.target for op in r.recording.tape.ops
+                   if op.handling.op == "call_function"}:
+        module, name = graph_name(target)
+        if module is not None:
+            found = module.__dict__.get(name)
+            if found is not target:
+                r.stop("graph-argument", f"{module.__name__}.{name} was replaced")
+            node = namespace(r, module.__dict__)
+            r.edge(node, "dict", name, found, f"{node.path}.{name}")
+
+
+cdef tuple graph_name(target):
+    """(module, name) by which torch.fx calls a function of torch; (None, None) for others."""
+    try:
+        path, _, name = qualified_name(target).rpartition(".")
+    except Exception:
+        return None, None       # it has none: the graph holds the function itself
+    module = sys.modules.get(path)
+    if module is None or not path.startswith("torch") or getattr(module, name, None) is None:
+        return None, None
+    return module, name
 
 
 cdef add_distinct(Recorder r):

@@ -107,7 +107,8 @@ def _will_detach(tape, args, kwargs):
 
 
 def _will_set_data(tape, args, kwargs):
-    tape.set_data(args[0], args[1])
+    if isinstance(args[1], torch.Tensor):       # else an error is to come
+        tape.set_data(args[0], args[1])
     return True
 
 

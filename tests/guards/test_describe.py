@@ -91,7 +91,7 @@ TEXTS = [
     ("keys", tuple(range(50)), dict.fromkeys(range(49, -1, -1)), f"keys were [{', '.join(map(str, range(50)))[:80]}...], "
      "are in another order now"),
     ("keys", ("a",), 3, "was a dict with keys ['a'], is 3"),
-    ("set", frozenset({1}), {2}, "elements were [1], are [2]"),
+    ("set", (1,), {2}, "elements were [1], are [2]"),
     ("set", (1,), frozenset({2}), "elements were [1], are [2]"),
     ("set", (1,), 3, "was a set of [1], is 3"),
     ("truth", True, [], "was true, is false"),

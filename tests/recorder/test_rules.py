@@ -42,6 +42,7 @@ class Fake:
         self.read = []
         self.effects = []
         self.keys = []
+        self.asked = set()
 
     def know(self, obj):
         if any(obj is each for each in self.outside):

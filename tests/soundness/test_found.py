@@ -100,3 +100,177 @@ def test_c_method_with_a_defining_class():
         def target(x):
             return x + len(match("aab").group())
     """, "result = run(T(1))", "match = re.compile('a').match", "result = run(T(1))")
+
+
+def tried(statement, setup="", outcomes=("stop", "stop")):
+    same(f"{setup}\n" + textwrap.dedent("""
+        def target(x):
+            r = 1
+            try:
+                STATEMENT
+            except Exception as e:
+                r = type(e).__name__
+            return x, r
+    """).replace("STATEMENT", statement), "result = run(T(1))", "result = run(T(1))", outcomes=list(outcomes))
+
+
+def test_write_that_raises_is_not_done_again():
+    tried("l.pop()", "l = []")
+    tried("l[4] = 1", "l = [1]")
+    tried("l.sort()", "l = [1, 'a', 0]")
+    tried("del d['a']", "d = {}")
+    tried("d[[]] = 1", "d = {}")
+    tried("z.remove(1)", "z = set()")
+    tried("q.popleft()", "q = deque()")
+    tried("d.move_to_end('b')", "d = OrderedDict(a=1)")
+    tried("o.a = 1", "class C: __slots__ = ()\no = C()")
+    tried("del o.a", "o = SimpleNamespace()")
+    tried("global absent; del absent")
+    tried("int.a = 1")
+    tried("l.append(1); raise ValueError", "l = []", ("capture", "hit"))
+
+
+def test_attribute_that_nothing_deletes_before_it_is_there():
+    same("""
+        o = SimpleNamespace()
+        def target(x):
+            try:
+                del o.a
+            except AttributeError:
+                return x
+            return x + 1
+    """, "result = run(T(1))", "o.a = 1", "result = run(T(1))")
+
+
+def test_order_of_a_frozenset():
+    same("""
+        u = (frozenset([8, 0]),)
+        def target(x, s):
+            return x, list(u[0]), list(s)
+    """, "result = run(T(1), frozenset([8, 0]))", "result = run(T(1), frozenset([0, 8]))", "u = (frozenset([0, 8]),)",
+         "result = run(T(1), frozenset([8, 0]))", outcomes=["capture", "capture", "", "capture"])
+
+
+COMPARED = """
+    class C: pass
+    a, b = C(), C()
+    def target(x):
+        try:
+            r = EXPRESSION
+        except TypeError:
+            r = 5
+        return x, r
+"""
+
+
+def test_reflected_comparison_of_two_of_one_class():
+    for text in ("a < b", "[a] < [b]", "max(a, b) is a", "sorted([a, b])[0] is a"):
+        same(COMPARED.replace("EXPRESSION", text), "result = run(T(1))", "C.__gt__ = lambda s, o: True", "result = run(T(1))",
+             outcomes=["capture", "", "capture"])
+
+
+RAISED = """
+    ex, cause = ValueError(1), KeyError(2)
+    def target(x):
+        try:
+            RAISE
+        except ValueError as e:
+            return x, e.args
+"""
+
+
+def test_outside_exception_takes_on_a_traceback():
+    for text in ("raise ex", "raise ex from cause", "next(g := (v for v in [1, 2])); g.throw(ex)"):
+        same(RAISED.replace("RAISE", text), "result = run(T(1))", "ex.__traceback__ = ex.__context__ = ex.__cause__ = None",
+             "result = run(T(1))", "seen = ex.__traceback__ is None, ex.__cause__ is None")
+
+
+def test_class_that_is_raised_is_called():
+    same("""
+        class E(Exception): pass
+        def target(x):
+            try:
+                raise E from E
+            except E as e:
+                return x, len(e.args), len(e.__cause__.args)
+    """, "result = run(T(1))", "E.__init__ = lambda s, *a: setattr(s, 'args', (1, 2))", "result = run(T(1))",
+         outcomes=["capture", "", "capture"])
+
+
+def test_bases_of_an_exception_that_is_caught():
+    same("""
+        class A(Exception): pass
+        class Root(Exception): pass
+        class B(Root): pass
+        kinds = (A, OSError)
+        def target(x):
+            try:
+                raise B(1)
+            except kinds:
+                return x
+            except Exception:
+                return x + 1
+    """, "result = run(T(1))", "B.__bases__ = (A,)", "result = run(T(1))", "kinds = (KeyError, B)", "result = run(T(1))",
+         outcomes=["capture", "", "capture", "", "capture"])
+
+
+CACHED = """
+    k, log = 1, []
+    @functools.lru_cache
+    def cached(v):
+        log.append(v)
+        return v + k
+    def target(x):
+        return x, [cached(2) for _ in range(3)]
+"""
+
+
+def test_cache_is_asked_again():
+    same(CACHED, "result = run(T(1))", "k = 2", "result = run(T(1))", "cached.cache_clear()", "result = run(T(1))", "result = run(T(1))",
+         outcomes=["capture", "", "hit", "", "capture", "hit"])
+
+
+def test_class_of_the_callable_itself():
+    same("""
+        class A(nn.Module):
+            def forward(self, x): return x + 1
+        class B(A):
+            def forward(self, x): return x + 2
+        target = A()
+    """, "result = run(T(1))", "target.__class__ = B", "result = run(T(1))", outcomes=["capture", "", "capture"])
+    same("""
+        class A:
+            def m(self, x): return x + 1
+        class B(A):
+            k = 5
+            def m(self, x): return x + self.k
+        o = A()
+        target = o.m
+    """, "result = run(T(1))", "o.__class__ = B", "result = run(T(1))")
+
+
+def test_class_of_an_object_in_a_class():
+    same("""
+        class Part:
+            k = 1
+        class Other:
+            k = 2
+        class Whole:
+            part = Part()
+        o = Whole()
+        def target(x):
+            return x + o.part.k
+    """, "result = run(T(1))", "Whole.part.__class__ = Other", "result = run(T(1))", outcomes=["capture", "", "capture"])
+
+
+def test_torch_function_that_was_kept_and_then_replaced():
+    """The graph calls it by its name."""
+    same("""
+        kept = torch.relu
+        def target(x):
+            return kept(x - 0.5)
+    """, "result = run(T(1))", "patch(torch, 'relu', torch.tanh)", "result = run(T(1))")
+
+
+def test_data_set_to_no_tensor():
+    tried("t.data = 5", "t = T(1)", outcomes=("capture", "hit"))

@@ -65,9 +65,8 @@ def reduced(r, func, args, kwargs):
 
 @rule(*slots(CACHED, "__call__"), kind="calls")
 def cached_call(r, func, args, kwargs):
-    """An lru_cache lives outside the call; whether it has an entry cannot be guarded. Who
-    caches a function says that its result depends on its arguments alone; that is taken at
-    its word where both are plain values, which nothing can change afterwards."""
+    """An lru_cache lives outside the call. Where its arguments and result are plain values,
+    the guard asks it again; it answers from what it keeps, or makes the call anew."""
     cached, rest = args[0], args[1:]
     wrapped = cached.__wrapped__
     if r.is_internal(cached):
@@ -91,12 +90,18 @@ def cached_call(r, func, args, kwargs):
 
 def result_now(r, cached, args, kwargs, name):
     """Fill the cache a moment before the call does, to see whether it gives a plain value."""
+    key = (cached, repr((args, kwargs)))
+    if key in r.asked:
+        return
+    question = functools.partial(cached, *args, **kwargs)
     try:
-        result = cached(*args, **kwargs)
+        result = question()
     except Exception:
         r.stop("unknown-callable", f"{name}, through functools.lru_cache, raises")
     if not fixed(result):
         r.stop("unknown-callable", f"{name}: functools.lru_cache keeps an object")
+    r.asked.add(key)
+    r.read_state(f"{name}{key[1]}", result, question)
 
 
 add(known, "allocates", CACHED, CACHED.__new__)

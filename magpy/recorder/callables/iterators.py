@@ -135,6 +135,11 @@ def callable_iterator(r, func, args, kwargs):
 def generator_method(r, func, args, kwargs):
     if r.know(args[0]) is not None:
         r.stop("external-generator", args[0].__qualname__)
+    for thrown in args[1:] if func.__name__ == "throw" else ():
+        if isinstance(thrown, BaseException) and r.know(thrown) is not None:
+            r.stop("object-write", f"an outside {type(thrown).__qualname__} is thrown")
+        if isinstance(thrown, type):
+            r.call(thrown, (), {})
 
 
 async def _coroutine():

@@ -196,6 +196,8 @@ def compare(r, a, b, name="__eq__"):
     r.special(name, (a, b))
     if type(a) is not type(b):
         r.special(REFLECTED[name], (b, a))
+    else:       # it comes next where the first does not know
+        r.type_lookup(type(b), REFLECTED[name])
 
 
 def compared(r, obj, name="__lt__", depth=0):

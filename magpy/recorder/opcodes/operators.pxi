@@ -33,6 +33,8 @@ cdef int compare_op(Recorder r, const PyExecState_EventInfo *e) except -1:
     apply_special(r, name, (left, right))
     if type(right) is not type(left):
         apply_special(r, SWAPPED[name], (right, left))
+    else:       # it comes next where the first does not know
+        look_up_type(r, type(right), SWAPPED[name])
     return 0
 
 

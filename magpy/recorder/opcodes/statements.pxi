@@ -1,4 +1,4 @@
-# with, format, import, class and match statements.
+# with, raise, except, format, import, class and match statements.
 
 cdef int before_with(Recorder r, const PyExecState_EventInfo *e) except -1:
     manager = top(e, 1)
@@ -12,6 +12,38 @@ cdef int with_except_start(Recorder r, const PyExecState_EventInfo *e) except -1
     error = top(e, 1)
     dispatch_call(r, top(e, 4), (type(error), error, error.__traceback__), None)
     return 0
+
+
+cdef int raise_(Recorder r, const PyExecState_EventInfo *e) except -1:
+    """raise exception from cause: classes are called, and what is raised takes on a
+    traceback, a context and the cause."""
+    for i in range(e.oparg):
+        given = top(e, i + 1)
+        if PyType_Check(given):
+            if issubclass(given, BaseException):
+                dispatch_call(r, given, (), None)
+        elif i == e.oparg - 1:
+            raises(r, given)
+    return 0
+
+
+cdef raises(Recorder r, error):
+    if isinstance(error, BaseException) and r.know(error) is not None:
+        r.stop("object-write", f"an outside {type(error).__qualname__} is raised")
+
+
+cdef int check_exception(Recorder r, const PyExecState_EventInfo *e) except -1:
+    """except classes: by the MRO of the exception's class, without asking a metaclass."""
+    read_deep(r, top(e, 1), 0)
+    read_error_class(r, top(e, 2))
+    return 0
+
+
+cdef read_error_class(Recorder r, error):
+    read_mro(r, type(error))
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            read_error_class(r, each)
 
 
 cdef int format_simple(Recorder r, const PyExecState_EventInfo *e) except -1:

@@ -164,7 +164,7 @@ class Del#:
     def __init__(self, v): self.v = v
     def __del__(self): dl#.append(self.v)
 keep# = [Del#(0)]
-""", "dl#", nums=("len(@)", "Del#(n).v", "sum([Del#(2).v for _ in range(2)])"), writes=("Del#(n)", "keep#[0] = Del#(n)", "keep#.clear()", "weakref.finalize(keep#, dl#.append, 3)" , "h = Del#(3); del h", "keep#.append(Del#(n)); keep#.pop(0)"),
+""", "dl#", nums=("len(@)", "Del#(n).v", "sum([Del#(2).v for _ in range(2)])"), writes=("Del#(n)", "weakref.finalize(keep#, dl#.append, 3)" , "h = Del#(3); del h", "keep#.append(Del#(n)); keep#.pop(0)"),
            changes=("keep# = [Del#(0)]", "Del#.__del__ = lambda s: dl#.append(7)", "dl#.clear()", "del Del#.__del__")),
     Corner("generator object", """
 def gg#(v):
@@ -287,7 +287,7 @@ class Cq#:
     def __init__(self): self.v = $; self.l = [1]
 cp# = Cp#()
 cq# = Cq#()
-""", "cq#", nums=("copy.copy(@).v", "copy.deepcopy(@).v", "len(copy.deepcopy(@).l)", "copy.copy(cp#).v", "len(copy.copy(@).l)"), writes=("copy.copy(@).l.append(n)", "c = copy.deepcopy(@); c.v = n; x = x + c.v % 3"),
+""", "cq#", nums=("copy.copy(@).v", "copy.deepcopy(@).v", "len(copy.deepcopy(@).l)", "copy.copy(cp#).v", "len(copy.copy(@).l)"), writes=("copy.copy(@).l.append(n)", "c = copy.deepcopy(@); x = x + c.v % 3"),
            changes=("@.v = $", "@.l.append(1)", "Cp#.__copy__ = lambda s: s", "Cq#.__copy__ = lambda s: cp#", "Cq#.__reduce_ex__ = lambda s, p: (Cq#, ())", "Cq#.__deepcopy__ = lambda s, m: cp#", "@.w = 2")),
     Corner("identity", """
 id1# = [1]
