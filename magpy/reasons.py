@@ -56,7 +56,8 @@ REASONS = {
         "use strings, numbers or tuples of them as keys"),
     # What depends on tensor data.
     "tensor-data": Reason(
-        "Python code looked at the values inside a tensor",
+        "Python code looked at the values inside a tensor, in a way or at a time that the graph "
+        "cannot check, or the values differed too often (magpy.config.outcome_limit)",
         "keep the decision in tensor operations (torch.where), or move it out of "
         "the function; if a library does it that does not under torch.compile, set "
         "magpy.config.is_compiling = True"),
@@ -87,7 +88,7 @@ REASONS = {
         "input or output was done that cannot be replayed",
         "move printing, logging and file access out of the compiled function"),
     "random": Reason(
-        "a random number was drawn outside torch",
+        "a random number was drawn outside torch, and cannot be drawn again or never comes again",
         "draw it before the call and pass it in, or use torch's random operations"),
     "time": Reason(
         "the clock was read",

@@ -5,6 +5,10 @@ draws small numbers. So the draw is made again at replay, first of all, and the 
 holds if it gives the same: see `magpy.fxgraph.outcome`.
 """
 
+import random
+
+import numpy
+
 from magpy.fxgraph.outcome import Draw
 from magpy.refgraph.graph import ABSENT, Effect
 from magpy.recorder.callables.reads import plain
@@ -19,13 +23,21 @@ NUMPY_DRAWS = frozenset("""
 MOST = 1000
 
 
+def keeps_state(generator):
+    """Can its state be read and put back without running the user's code?"""
+    if isinstance(generator, random.Random):
+        cls = type(generator)
+        return cls.getstate is random.Random.getstate and cls.setstate is random.Random.setstate
+    return type(generator) in (numpy.random.RandomState, numpy.random.Generator)
+
+
 def drawn(r, func, args, kwargs):
     """Rule: *func*(*args) draws from the generator args[0], which is the call's no more than
     torch's own is."""
     name = getattr(func, "__name__", "random")
     if r.know(args[0]) is None:
         r.stop("random", f"{name} of a generator made during the call")
-    if not r.allows_outcomes:
+    if not r.allows_outcomes or not keeps_state(args[0]):
         r.stop("random", name)
     recording = r.recording
     if r.section is not None or len(recording.draws) >= MOST:
