@@ -79,6 +79,18 @@ PROGRAMS = {
             def forward(self, x):
                 return x * x.max().item()
         """, f"(Scaled, lambda: ([], {{}}), {X}, False)"),
+    "refused": ("""
+        import magpy
+
+        @magpy.disable
+        @torch.compiler.disable
+        def apart(x):
+            return x + 1
+
+        class Breaks(nn.Module):
+            def forward(self, x):
+                return apart(x) * 2
+        """, f"(Breaks, lambda: ([], {{}}), {X}, False)"),
     "dies": ("""
         class First(nn.Module):
             def forward(self, x):
@@ -179,13 +191,18 @@ def test_the_helpers_of_program_files(tests):
 
 def test_dynamic(tests):
     assert not tests["Repeats"]["eager"]["static"] and not tests["Repeats"]["eager"]["strict"]
-    assert verdicts(tests["Repeats"])["magpy"] == "refused"
+    assert set(tests["Repeats"]) == {"name", "eager", "magpy", "dynamo", "torchscript"}
 
 
 def test_static_but_not_strictly(tests):
     assert tests["Scaled"]["eager"]["static"] and not tests["Scaled"]["eager"]["strict"]
-    assert tests["Scaled"]["magpy"]["verdict"] == "refused"
-    assert tests["Scaled"]["magpy"]["reason"].startswith("tensor-data")
+
+
+def test_refused(tests):
+    assert tests["Breaks"]["eager"]["strict"]
+    assert [tests["Breaks"][system]["verdict"] for system in ("magpy", "dynamo")] == ["refused", "refused"]
+    assert tests["Breaks"]["magpy"]["reason"].startswith("disabled: apart")
+    assert tests["Breaks"]["dynamo"]["reason"].startswith("Unsupported: ")
 
 
 def test_a_crash_costs_one_test(tests):
@@ -207,11 +224,12 @@ def test_a_file_that_does_not_load(finished):
 
 def test_report_of_the_run(finished):
     out = finished.done.stdout
-    assert "6 programs: 4 run in eager, 3 of those are static, 2 strictly." in out
-    assert "9 tests: 6 run in eager, 5 of those are static; 0 give other results" in out
-    line = next(line for line in out.splitlines() if line.startswith("magpy "))
-    assert line.split()[:7] == ["magpy", "2/3", "66.7%", "2/2", "100.0%", "4/5", "80.0%"]
-    assert "refused: tensor-data" in out and "[test_reads_data.py Scaled]" in out
+    assert "7 programs: 5 run in eager, 4 of those are static, 3 strictly." in out
+    assert "10 tests: 7 run in eager, 6 of those are static; 0 give other results" in out
+    for system in ("magpy", "dynamo"):
+        line = next(line for line in out.splitlines() if line.startswith(system + " "))
+        assert line.split()[3:5] == ["2/3", "66.7%"], line      # of the strictly static ones, one is refused
+    assert "refused: disabled: apart" in out and "[test_refused.py Breaks]" in out
     assert "crash: killed by SIGABRT" in out
 
 
