@@ -3,6 +3,9 @@
 ``x[mask]`` has a shape that a compiler cannot tell, unless what is in *mask* is known: then
 it is ``x[i, j]`` with known indices. A known one-element tensor where a number is meant is
 that number.
+
+Packed sequences are the case where the whole call is another one: with known lengths they
+are an index.
 """
 
 import numpy
@@ -110,3 +113,56 @@ def _new(tape, args, kwargs):
 
 REWRITES = {"new": _new, "__getitem__": _get_item, "__setitem__": _set_item,
             "repeat_interleave": _repeat_interleave, "tensor_split": _tensor_split}
+
+
+# ---- calls that are others on the tape -------------------------------------------------------
+
+def replacement(tape, how, args, kwargs):
+    """What enters the result of a call in other words, ``enter(result)``, or None."""
+    rule = REPLACEMENTS.get(how.name)
+    return None if rule is None else rule(tape, args, kwargs)
+
+
+def _pack_padded(tape, args, kwargs):
+    """_pack_padded_sequence(input, lengths, batch_first): the rows of *input* that count."""
+    if kwargs or len(args) != 3 or not tape.constants.known(args[1]):
+        return None
+    padded, _, batch_first = args
+
+    def enter(result):
+        data, sizes = result
+        time, batch = _positions(tape, sizes)
+        where = (batch, time) if batch_first else (time, batch)
+        tape.record_result(torch.Tensor.__getitem__, (padded, where), {}, data)
+        tape.enter_constant(sizes)
+    return enter
+
+
+def _pad_packed(tape, args, kwargs):
+    """_pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length)"""
+    if kwargs or len(args) != 5 or not tape.constants.known(args[1]):
+        return None
+    data, sizes, batch_first, value, _ = args
+
+    def enter(result):
+        padded, lengths = result
+        steps = padded.transpose(0, 1) if batch_first else padded
+        empty = data.new_full(steps.shape, value)
+        tape.record_result(torch.Tensor.new_full, (data, tuple(steps.shape), value), {}, empty)
+        where = _positions(tape, sizes)
+        filled = empty.index_put(where, data)
+        tape.record_result(torch.Tensor.index_put, (empty, where, data), {},
+                           filled if batch_first else padded)
+        if batch_first:
+            tape.record_result(torch.Tensor.transpose, (filled, 0, 1), {}, padded)
+        tape.enter_constant(lengths)
+    return enter
+
+
+def _positions(tape, sizes):
+    """The time and the place in the batch of each row of a packed sequence."""
+    rows = [(time, batch) for time, size in enumerate(sizes.tolist()) for batch in range(size)]
+    return tuple(_fixed(tape, each.contiguous()) for each in torch.tensor(rows).unbind(1))
+
+
+REPLACEMENTS = {"_pack_padded_sequence": _pack_padded, "_pad_packed_sequence": _pad_packed}

@@ -16,7 +16,7 @@ user gets what torch gave. A call that cannot be in a graph ends the capture
 import enum
 import sys
 import types
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy
 import torch
@@ -110,6 +110,12 @@ class TensorTable:
         return ref
 
 
+class Replaced(NamedTuple):
+    """Stands for a call that is others on the tape: ``enter(result)`` enters them."""
+
+    enter: Callable
+
+
 class Folded:
     """Stands for a call that a graph could not hold, on data that are known: what it gives
     is known, too. ``stop`` is what the call would have been stopped for."""
@@ -187,7 +193,9 @@ class Tape(TorchFunctionMode):
         result = func(*args, **kwargs)
         if op is not None:
             try:
-                if type(op) is Folded:
+                if type(op) is Replaced:
+                    op.enter(result)
+                elif type(op) is Folded:
                     self._after_folded(op, how, tensors, before, result)
                 else:
                     self._after(op, how, args, kwargs, tensors, before, result)
@@ -235,6 +243,10 @@ class Tape(TorchFunctionMode):
     def _checked(self, how, func, args, kwargs):
         """The TapeOp of a call that a graph can hold, and the tensors it is given."""
         self.check_shared_memory()
+        if self._section is None and how.name in rewrites.REPLACEMENTS:
+            enter = rewrites.replacement(self, how, args, kwargs)
+            if enter is not None:
+                return Replaced(enter), []
         if how.kind is STOP or how.dynamic:
             raise StopCapture(how.reason, how.name)
         if self._section is not None:

@@ -65,7 +65,7 @@ UNTAGGED_DYNAMIC = frozenset("""
     unique _unique _unique2 unique_consecutive nonzero argwhere masked_select bincount
     _pack_padded_sequence _pad_packed_sequence to_sparse to_sparse_csr to_sparse_csc
     to_sparse_bsr to_sparse_bsc _coalesce segment_reduce lstsq linalg_lstsq
-    istft nested_tensor_from_mask _nested_tensor_from_mask
+    nested_tensor_from_mask _nested_tensor_from_mask
     _nested_view_from_buffer indices values
 """.split())
 

@@ -5,12 +5,14 @@ guarded for every entry, and an entry is not used while a mode, a functorch tran
 JIT trace is active; so reading them needs no guard of its own.
 """
 
+import types
+
 import torch
 
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import nothing, stops, values
 from magpy.recorder.torch_mode import Tape
-from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, rule
+from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, add, rule
 
 C = torch._C
 
@@ -59,7 +61,7 @@ POLLED = """_cuda_isCurrentStreamCapturing _cuda_getDevice is_anomaly_enabled
     is_anomaly_check_nan_enabled _get_float32_matmul_precision _get_cublas_allow_tf32
     _get_cudnn_allow_tf32 _is_multithreading_enabled _get_fa3_sdp_enabled
     _get_overrideable_sdp_enabled _get_math_sdp_allow_fp16_bf16_reduction
-    _get_nnpack_enabled _get_qengine get_num_interop_threads _is_view_replay_enabled"""
+    _get_nnpack_enabled _get_warnAlways _get_qengine get_num_interop_threads _is_view_replay_enabled"""
 
 
 @rule(*present(C, POLLED), kind="state")
@@ -67,6 +69,12 @@ def polled(r, func, args, kwargs):
     if func.__name__.startswith("_cuda") and not torch.cuda.is_available():
         return              # raises, always
     r.read_state(f"torch._C.{func.__name__}()", func(), func)
+
+
+@rule(torch.get_default_device, kind="state")
+def default_device(r, func, args, kwargs):
+    """Another than the CPU is a function mode, under which nothing is captured."""
+    r.leaf()
 
 
 GUARDED_DEVICES = ("cpu", "cuda")
@@ -110,6 +118,25 @@ for _cls in (torch.finfo, torch.iinfo, torch.device, torch.dtype):
     add(values, "pure", *[method for name, method in _cls.__dict__.items()
                           if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")
                           and name not in ("__init__", "__call__")])
+
+
+IDENTITY_TYPES.add(type(torch.__version__))
+FIELD_TYPES.add(torch.dtype)
+# By dtype, layout and device, which are guarded.
+add(nothing, "reads", type(torch.FloatTensor).__instancecheck__)
+
+
+@rule(torch.broadcast_shapes, kind="pure")
+def broadcast_shapes(r, func, args, kwargs):
+    """Of numbers; it imports symbolic ones each time."""
+    values(r, func, args, kwargs)
+    r.leaf()
+
+
+@rule(types.ModuleType.__getattribute__, kind="reads")
+def module_attribute(r, func, args, kwargs):
+    """torch.backends' modules ask the module that they stand for."""
+    r.read_attr(*args)
 
 
 # ---- tensors made or changed without the tape's knowledge ------------------------------------
