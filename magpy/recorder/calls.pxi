@@ -2,7 +2,7 @@
 # (magpy/recorder/callables), found by the function object itself.
 
 from magpy.recorder.callables.registry import (
-    COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, RULES, TORCH_OPERATORS)
+    COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
@@ -49,6 +49,8 @@ cdef call_function(Recorder r, func, tuple args, kwargs):
         know_by_identity(r, func)
         rule(r, func, args, kwargs or {})
         return
+    if func.__code__ in PREPARE:
+        PREPARE[func.__code__](func)
     enter_function(r, func)
     if func.__code__ in LEAF_CODE:
         r.leaf()

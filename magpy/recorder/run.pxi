@@ -112,6 +112,7 @@ cdef complete_recording(Recorder r):
     tensors were changed that share storage, and that global state is as before."""
     recording = r.recording
     recording.tape.check_shared_memory()
+    recording.tape.follow_grad_mode()
     check_buffers(r)
     if not recording.state.matches():
         r.note_stop("global-state-changed", recording.state.why())

@@ -156,6 +156,7 @@ class Tape(TorchFunctionMode):
         self._data_reads = {}           # storage key -> the operations that reached it by .data
         self._tensors = []              # arguments of the call at hand
         self._section = None            # the opaque call that runs
+        self._grad = torch.is_grad_enabled()
         self._changed_input = False     # has an operation changed memory of an input?
         self.draws_random = False
         self.outcomes = 0               # checks of what depends on tensor data
@@ -243,6 +244,7 @@ class Tape(TorchFunctionMode):
     def _checked(self, how, func, args, kwargs):
         """The TapeOp of a call that a graph can hold, and the tensors it is given."""
         self.check_shared_memory()
+        self.follow_grad_mode()
         if self._section is None and how.name in rewrites.REPLACEMENTS:
             enter = rewrites.replacement(self, how, args, kwargs)
             if enter is not None:
@@ -315,7 +317,7 @@ class Tape(TorchFunctionMode):
             return
         if how.kind is STATE:
             if self._section is None:
-                self.ops.append(op)
+                self._enter_state(op)
             return
         if not plain:
             if result is NotImplemented:
@@ -540,8 +542,20 @@ class Tape(TorchFunctionMode):
         that the recorder lets run. Its result, if any, must not matter."""
         with torch._C.DisableTorchFunction():
             how = Handling(func.__name__, STATE, target=func)
-            self.ops.append(self._operation(how, func, args, kwargs or {}, sys._getframe(1)))
+            self._enter_state(self._operation(how, func, args, kwargs or {}, sys._getframe(1)))
             self._tensors = []
+
+    def _enter_state(self, op):
+        if op.func is torch._C._set_grad_enabled:
+            self._grad = op.args[0]
+        self.ops.append(op)
+
+    def follow_grad_mode(self):
+        """C++ code switches gradients off and on (around hooks of saved tensors) without
+        asking the function mode; the graph says so where it matters."""
+        grad = torch.is_grad_enabled()
+        if self._section is None and grad != self._grad:
+            self.record_call(torch._C._set_grad_enabled, (grad,))
 
     def record_result(self, func, args, kwargs, result):
         """Enter a call whose *result* is there already and which the function mode did

@@ -13,7 +13,7 @@ import typing
 
 from magpy.recorder.callables.reads import (
     fixed, internals, is_tensor, known, nothing, stops, values)
-from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
+from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, rule, slots
 
 # ---- re ------------------------------------------------------------------------------------
 
@@ -130,6 +130,10 @@ def generic_class(r, func, args, kwargs):
 @rule(typing.cast, kind="pure")
 def cast(r, func, args, kwargs):
     r.leaf()
+
+
+# C code asks a module's spec where it is from, before it says that an attribute is missing.
+LEAF_CODE.add(importlib.machinery.ModuleSpec.has_location.fget.__code__)
 
 
 @rule(importlib.import_module, kind="state")

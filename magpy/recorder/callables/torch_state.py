@@ -5,14 +5,17 @@ guarded for every entry, and an entry is not used while a mode, a functorch tran
 JIT trace is active; so reading them needs no guard of its own.
 """
 
+import importlib
+import threading
 import types
 
 import torch
+import torch.utils.checkpoint
 
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import nothing, stops, values
 from magpy.recorder.torch_mode import Tape
-from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, add, rule
+from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, PREPARE, add, rule
 
 C = torch._C
 
@@ -34,7 +37,7 @@ GUARDED = """is_grad_enabled is_inference_mode_enabled get_default_dtype get_num
 # None or False whenever an entry may be used: see guards.tensor_meta.foreign_modes.
 WITHOUT_MODES = """_get_tracing_state _is_tracing _is_torch_function_enabled
     _is_torch_function_all_disabled _has_torch_function _has_torch_function_unary
-    _has_torch_function_variadic"""
+    _has_torch_function_variadic _get_dispatch_mode _len_torch_dispatch_stack _get_dispatch_stack_at"""
 # Seen as True only because the tape is a mode; what follows looks for modes of other kinds.
 OF_THE_TAPE = "_is_torch_function_mode_enabled _len_torch_function_stack _get_function_stack_at"
 # Fixed when torch was built or first loaded.
@@ -139,6 +142,54 @@ def module_attribute(r, func, args, kwargs):
     r.read_attr(*args)
 
 
+# ---- torch.compile ------------------------------------------------------------------------------
+
+def prepare_checkpoint(inner):
+    """What the first checkpoint of a process makes and keeps: the wrapper that
+    torch._disable_dynamo promises, and the name of the default device. What another thread
+    makes counts as having been there before."""
+    torch.utils.checkpoint.DefaultDeviceType.get_device_type()
+    function = inner.__wrapped__
+    if getattr(function, "__dynamo_disable", None) is None:
+        recursive = inner.__closure__[inner.__code__.co_freevars.index("recursive")].cell_contents
+
+        def make():
+            dynamo = importlib.import_module("torch._dynamo")   # takes seconds: only who needs it pays
+            function.__dynamo_disable = dynamo.disable(function, recursive, wrapping=False)
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+
+
+PREPARE[torch.utils.checkpoint.checkpoint.__code__] = prepare_checkpoint
+
+
+# It says no while real tensors are computed with.
+LEAF_CODE.add(torch.fx._symbolic_trace._get_is_fx_tracing.__code__)
+
+
+@rule(C._dynamo.eval_frame.set_eval_frame, kind="effect")
+def set_eval_frame(r, func, args, kwargs):
+    """torch.compile's own hook, which such a function switches off and on again."""
+
+
+AUTOGRAD = C._autograd
+add(nothing, "allocates", AUTOGRAD._make_saved_tensor)
+add(nothing, "effect", AUTOGRAD._pop_saved_tensors_default_hooks)
+add(nothing, "state", AUTOGRAD._saved_tensors_hooks_is_enabled)
+
+
+@rule(AUTOGRAD._push_saved_tensors_default_hooks, AUTOGRAD._top_saved_tensors_default_hooks,
+      kind="effect")
+def saved_tensors_hooks(r, func, args, kwargs):
+    """Those of a checkpoint free memory for a second forward: the graph keeps what it needs.
+    Others decide what a backward gets."""
+    if func is AUTOGRAD._top_saved_tensors_default_hooks:
+        args = func(*args) or (torch.utils.checkpoint.checkpoint,)
+    if getattr(args[0], "__module__", None) != torch.utils.checkpoint.__name__:
+        r.stop("autograd-in-graph", "saved_tensors_hooks")
+
+
 # ---- tensors made or changed without the tape's knowledge ------------------------------------
 
 add(stops("random"), "random", C.Generator, *[
@@ -159,6 +210,9 @@ def random_state(r, func, args, kwargs):
 add(stops("autograd-in-graph"), "effect",
     torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
 add(stops("unknown-tensor"), "allocates", torch.frombuffer, C.TensorBase, C.TensorBase.__new__)
+add(stops("autograd-in-graph"), "effect", *[
+    method for name, method in C._FunctionBase.__dict__.items()
+    if type(method).__name__ in ("method_descriptor", "wrapper_descriptor") and not name.startswith("__")])
 add(stops("leaf-mutation"), "mutates", *[C.TensorBase.__dict__[name] for name in (
     "set_", "as_subclass", "record_stream", "sparse_resize_", "sparse_resize_and_clear_")])
 
@@ -192,3 +246,7 @@ LEAF_CODE.add(torch.overrides.handle_torch_function.__code__)
 LEAF_CODE.add(torch.Tensor.__hash__.__code__)
 # C code calls it before it makes anything on a GPU; once it is done it does nothing.
 LEAF_CODE.add(torch.cuda._lazy_init.__code__)
+# A mark for profilers, which is not set again at replay.
+LEAF_CODE.update(method.__code__ for method in (
+    torch.autograd.profiler.record_function.__init__, torch.autograd.profiler.record_function.__enter__,
+    torch.autograd.profiler.record_function.__exit__))
