@@ -138,11 +138,6 @@ def deque_extend(r, func, args, kwargs):
         r.mutate(owner, method, (owner, sequences.copied(r, source, "extend")))
 
 
-DEQUE_CHANGES = frozenset(("pop", "popleft", "insert", "remove", "__setitem__", "__delitem__",
-                           "__imul__"))
-FIELD_TYPES.add(deque)
-
-
 FIELD_TYPES.add(deque)      # maxlen
 
 
@@ -158,7 +153,7 @@ def deque_getitem(r, func, args, kwargs):
 
 
 @rule(*slots(deque, """__iter__ __reversed__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
-    __add__ __mul__ __repr__ copy __copy__ count index"""), kind="reads")
+    __add__ __mul__ __rmul__ __repr__ copy __copy__ count index"""), kind="reads")
 def deque_method(r, func, args, kwargs):
     for arg in args:
         if isinstance(arg, deque):
@@ -195,8 +190,8 @@ def deque_edit(r, func, args, kwargs):
     r.mutate(args[0], func, args)
 
 
-add(mappings.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __next__"),
-    *slots(type(reversed(deque())), "__iter__ __next__"))
+add(mappings.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __next__ __length_hint__"),
+    *slots(type(reversed(deque())), "__iter__ __next__ __length_hint__"))
 
 
 # ---- namedtuple, Counter -------------------------------------------------------------------------
@@ -215,7 +210,13 @@ add(stops("object-write"), "mutates", *slots(_collections._tuplegetter, "__set__
 @rule(_collections._count_elements, kind="mutates")
 def count_elements(r, func, args, kwargs):
     mapping, source = args
-    each_item(r, source, lambda item: hashes(r, item))
-    if r.know(mapping) is not None:
-        r.read_content(mapping)
-        mappings.changes_by_iterator(r, mapping)
+    outside, keys = r.know(mapping) is not None, []
+
+    def counted(item):
+        hashes(r, item)
+        if outside:
+            r.read_key(mapping, item)
+            keys.append(item)
+    each_item(r, source, counted)
+    if outside:
+        mappings.changed_at_end(r, mapping, keys)

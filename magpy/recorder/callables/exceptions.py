@@ -1,8 +1,10 @@
 """Rules of exceptions: making them, and their few methods."""
 
 import builtins
+import types
 
-from magpy.recorder.callables.reads import internal, items_of, nothing, text, values
+from magpy.recorder.callables.reads import (
+    calls, internal, items_of, nothing, text, truth, values, watch)
 from magpy.recorder.callables.registry import add, rule, slots
 
 EXCEPTIONS = [each for each in vars(builtins).values()
@@ -40,3 +42,17 @@ def exception_group(r, func, args, kwargs):
 
 
 add(nothing, "pure", *slots(BaseException, "__getattribute__"))
+
+
+@rule(*slots(BaseExceptionGroup, "derive split subgroup"), kind="calls")
+def group_method(r, func, args, kwargs):
+    """By a class, a tuple of classes, or a function."""
+    internal(r, args[0])
+    for arg in args[1:]:
+        if isinstance(arg, (types.FunctionType, types.MethodType)):
+            calls(r, arg, ())
+            watch(r, getattr(arg, "__func__", arg), lambda found: truth(r, found))
+        elif func.__name__ == "derive":
+            items_of(r, arg)
+        elif not isinstance(arg, type):
+            values(r, func, (arg,), {})

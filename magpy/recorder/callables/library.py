@@ -45,7 +45,8 @@ def substituted(r, func, args, kwargs):
 
 
 add(internals, "reads", *slots(MATCH, "group groups groupdict start end span __getitem__"))
-add(nothing, "pure", *slots(PATTERN, "__eq__ __ne__ __hash__"))
+add(internals, "reads", *slots(MATCH, "expand __copy__ __deepcopy__"))
+add(nothing, "pure", *slots(PATTERN, "__eq__ __ne__ __hash__ __copy__ __deepcopy__"))
 
 
 # ---- abc -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections import OrderedDict
 
 from magpy.recorder.callables.reads import (
     DICT_VIEWS, SIMPLE_ITERATORS, each_item, fixed, hashes, internal, items_of, nothing,
-    same_or_equal, stops, text, unseen)
+    same_or_equal, stops, text, unseen, watch)
 from magpy.recorder.callables.registry import add, rule, slots
 
 # ---- dicts ------------------------------------------------------------------------
@@ -140,24 +140,38 @@ def dict_update(r, func, args, kwargs):
     if node is None:
         return
     if new is None:
-        changes_by_iterator(r, owner)
+        changes_by_generator(r, owner, others, kwargs)
     elif r.mutate(owner, dict.update, (owner, new)):
         for key in new:
             if fixed(key):
                 r.written_key(node, "dict", key)
 
 
-def changes_by_iterator(r, owner):
-    """C code puts into an outside dict what an iterator gives: seen afterwards."""
+def changes_by_generator(r, owner, sources, kwargs):
+    """C code puts into an outside dict what a generator gives; which keys that are is seen as
+    they come, and what became of them afterwards."""
+    if len(sources) != 1 or type(sources[0]) is not types.GeneratorType:
+        r.stop("object-write", "update of an outside dict, from an iterator")
+    keys = []
+
+    def given(pair):
+        if type(pair) not in (tuple, list) or len(pair) != 2:
+            r.stop("object-write", "update of an outside dict by no plain pair")
+        keys.append(pair[0])
+    watch(r, sources[0], given)
+    changed_at_end(r, owner, keys, kwargs)
+
+
+def changed_at_end(r, owner, keys, more=()):
+    """The entries of *keys*, a list that grows while C code changes them, are an effect."""
     node = r.know(owner)
     r.note_write(node)
-    before, done = dict(owner), len(r.effects)
+    done = len(r.effects)
 
     def found():
         if any(effect.args and effect.args[0] is owner for effect in r.effects[done:]):
             r.stop("object-write", "an outside dict changed by what it is updated from")
-        new = {key: item for key, item in owner.items()
-               if key not in before or before[key] is not item}
+        new = {key: dict.__getitem__(owner, key) for key in (*keys, *more) if dict.__contains__(owner, key)}
         if new and r.mutate(owner, dict.update, (owner, new)):
             for key in new:
                 if fixed(key):

@@ -277,6 +277,24 @@ add(nothing, "pure", types.FunctionType.__dict__["__get__"], *slots(types.Method
 add(nothing, "pure", *slots(types.BuiltinFunctionType, "__hash__"))
 
 
+@rule(*slots(property, "__get__ __set__ __delete__"), kind="calls")
+def property_used(r, func, args, kwargs):
+    """Asked by name. Without an object a property gives itself."""
+    descriptor, obj, *value_ = args[:3] if func.__name__ == "__set__" else args[:2]
+    accessor = {"__get__": descriptor.fget, "__set__": descriptor.fset, "__delete__": descriptor.fdel}[func.__name__]
+    r.know(descriptor)
+    if obj is not None and accessor is not None:
+        r.know_constant(accessor)
+        calls(r, accessor, (obj, *value_))
+
+
+# None, `int | str` and list[int]: values, whose classes are fixed.
+_UNION, _ALIAS = types.UnionType, types.GenericAlias
+add(known, "reads", *slots(_UNION, "__eq__ __ne__ __hash__ __or__ __ror__ __repr__ __getitem__"), *slots(_ALIAS, """
+    __eq__ __ne__ __hash__ __or__ __ror__ __repr__ __getitem__ __mro_entries__"""))
+add(nothing, "pure", *slots(type(NotImplemented), "__repr__"), *slots(type(...), "__repr__"))
+
+
 @rule(*slots(types.GetSetDescriptorType, "__get__"), *slots(types.MemberDescriptorType, "__get__"), kind="reads")
 def field_read(r, func, args, kwargs):
     """The descriptor of a C field, asked by name: as reading the attribute, where it is that."""

@@ -12,13 +12,19 @@ BINARY = "add and_ floordiv lshift matmul mul mod or_ pow rshift sub truediv xor
 
 
 NEVER_REFUSES = (list, deque)      # their in-place operators take anything, or raise
+SETS = (set, frozenset)
+
+
+def done_in_place(left, right):
+    return type(left) in NEVER_REFUSES or type(left) is set and type(right) in SETS \
+        or type(left) is dict and type(right) is dict
 
 
 def binary(name, inplace):
     def apply(r, func, args, kwargs):
         left, right = args
         if inplace and not plain(left):
-            if r.special(f"__i{name}__", args) and type(left) in NEVER_REFUSES:
+            if r.special(f"__i{name}__", args) and done_in_place(left, right):
                 return
         operate(r, name, left, right)
     return apply

@@ -4,6 +4,8 @@ A buffer that can change (a bytearray, an array, a memoryview) is such a value o
 the recording's own code holds it: `values` stops at one from outside.
 """
 
+import _codecs
+import _io
 import _operator
 import _sre
 import _statistics
@@ -36,6 +38,9 @@ add(values, "pure",
     *functions(posix, "_path_normpath _path_splitroot_ex"),
     *functions(hashlib, "pbkdf2_hmac scrypt"),
     _operator._compare_digest, _statistics._normal_dist_inv_cdf)
+# A user's own error handler is a Python function that nobody looked up: it stops the capture.
+add(values, "pure", *[each for name, each in vars(_codecs).items() if name.endswith(("_encode", "_decode"))],
+    _io.text_encoding)
 add(values, "pure", *functions(keyword, "iskeyword issoftkeyword"))
 
 # Fixed when the interpreter starts.

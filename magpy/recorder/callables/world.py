@@ -11,7 +11,7 @@ import time
 import types
 import weakref
 
-from magpy.recorder.callables.reads import hashes, nothing, plain, stops
+from magpy.recorder.callables.reads import hashes, nothing, plain, stops, values
 from magpy.recorder.callables.registry import RULES, add, rule, slots
 
 
@@ -26,6 +26,7 @@ def methods_of(cls):
 
 
 add(stops("time"), "random", *functions_of(time))
+add(values, "allocates", time.struct_time, time.struct_time.__new__)
 add(stops("random"), "random", _random.Random, os.urandom)
 add(stops("effect"), "effect", *[each for each in functions_of(os) if each is not os.fspath
                                  and each is not os.urandom])
@@ -78,6 +79,13 @@ def release(r, func, args, kwargs):
 def path_text(r, func, args, kwargs):
     if not plain(args[0]):
         r.special("__fspath__", args)
+
+
+@rule(sys.gettrace, sys.getprofile, kind="state")
+def watcher(r, func, args, kwargs):
+    if func() is not None:
+        r.stop("object-read", func.__name__)
+    r.read_state(f"sys.{func.__name__}()", None, func)
 
 
 # What the running frames hold, which the recording made; and a copy of a string.
