@@ -145,6 +145,7 @@ cdef know_key(Recorder r, key):
         know_constant(r, key)
     elif not node.const:
         check_edge(r, node, "is", key)
+    r.observe_identity(key)     # what is looked up may be another
 
 
 cdef bint hashed_in_c(key):

@@ -417,7 +417,7 @@ cdef class Recorder:
     cpdef observe_identity(self, obj):
         """*obj*'s identity matters: keep it distinct from others of its type."""
         node = self.know(obj)
-        if node is not None and not node.const and node.index not in self.identity_marks:
+        if node is not None and node.index not in self.identity_marks:
             self.identity_marks.add(node.index)
             self.identity_observed.append(node)
 

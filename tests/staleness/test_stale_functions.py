@@ -4,6 +4,7 @@ import copy
 import sys
 import types
 
+import pytest
 import torch
 
 from support.expect import batch
@@ -342,3 +343,29 @@ def test_library_function_that_has_a_rule_in_an_attribute():
     holder = types.SimpleNamespace(op=copy.deepcopy)
     return Case(lambda x: (holder.op([1, 2]), x + 1), lambda: setattr(holder, "op", first_of),
                 lambda: setattr(holder, "op", copy.deepcopy))
+
+
+def default_activation(x):
+    return x * 2
+
+
+def other_activation(x):
+    return x * 2
+
+
+@pytest.mark.parametrize("fixed", ["function", "callable itself"])
+def test_is_compared_with_something_fixed(fixed):
+    """One side is guarded by identity, the other is not: at replay they may be the same object all of a sudden."""
+    class Model(torch.nn.Module):
+        def forward(self, x, other):
+            return x * 2 if other is self else x * 3
+    model, outsider = Model(), Model()
+    if fixed == "function":
+        f, mine, another = lambda x, other: x * 2 if other is default_activation else x * 3, default_activation, other_activation
+    else:
+        f, mine, another = model, model, outsider
+    for order in ((another, mine), (mine, another)):
+        compiled = magpy.compile(f, backend="eager")
+        for other in (*order, *order):
+            assert torch.equal(compiled(batch(0), other), batch(0) * (2 if other is mine else 3))
+        assert magpy.explain(compiled).hits == 2
