@@ -7,6 +7,7 @@ import types
 import pytest
 import torch
 
+import magpy
 from support.expect import batch
 from support.scenario import Case, scenario
 
