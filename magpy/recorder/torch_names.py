@@ -90,7 +90,7 @@ SCALAR_TENSOR_IS_DATA = frozenset("""
     cross_entropy nll_loss clamp clamp_ clamp_min clamp_max lerp expand_as view_as
     reshape_as zeros_like ones_like full_like empty_like rand_like randn_like
     broadcast_tensors isin searchsorted bucketize __getitem__ __setitem__ dot mm
-    _set_grad_enabled batch_norm addcmul addcmul_ addcdiv addcdiv_ _assert_async
+    lstm gru rnn_tanh rnn_relu _set_grad_enabled batch_norm addcmul addcmul_ addcdiv addcdiv_ _assert_async
 """.split())
 
 VETTED_MODULES = frozenset({

@@ -103,6 +103,20 @@ def test_checkpointed_code_reads_outside_state():
         assert magpy.explain(compiled).captures == captures
 
 
+def test_lengths_that_are_data():
+    """The lengths are an input: the same graph serves calls with the same lengths."""
+    net = nn.GRU(4, 6, batch_first=True)
+
+    def f(x, lengths):
+        packed, _ = net(pack_padded_sequence(x, lengths.tolist(), batch_first=True))
+        return pad_packed_sequence(packed, batch_first=True)[0]
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    for i, lengths in enumerate(([5, 3, 2], [5, 3, 2], [4, 4, 1], [5, 3, 2])):
+        lengths = torch.tensor(lengths)
+        assert torch.equal(compiled(sequences(i), lengths), f(sequences(i), lengths))
+    assert magpy.explain(compiled).captures == 2
+
+
 def hooked():
     layer = nn.Linear(4, 4)
     layer.register_forward_hook(lambda module, args, out: out * 2)

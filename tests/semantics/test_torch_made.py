@@ -104,3 +104,21 @@ def test_no_cuda_here():
         except (RuntimeError, AssertionError, TypeError):
             return x + 1
     check(lambda: f)
+
+
+@built(train=True)
+def test_parameters_and_layers_made_inside():
+    net = torch.nn.Linear(4, 4)
+
+    def f(x):
+        scale = torch.nn.Parameter(torch.full((4,), 2.0))
+        frozen = torch.nn.Parameter(x.sum(0).detach() * 2, requires_grad=False)
+        return net(x) * scale + frozen, torch.nn.Linear(4, 2)(x), scale.is_leaf, frozen.requires_grad, isinstance(scale, torch.nn.Parameter)
+    return f
+
+
+def test_a_parameter_that_is_returned_cannot_be_made_again():
+    compiled = magpy.compile(lambda x: torch.nn.Parameter(x * 2), backend="eager")
+    for i in range(2):
+        assert torch.equal(compiled(batch(i)), torch.nn.Parameter(batch(i) * 2))
+    assert {stop.reason for stop in magpy.explain(compiled).stops} == {"output-kind"}

@@ -33,3 +33,9 @@ def script_function(r, func, args, kwargs):
     r.read_attr(torch.compiler, "_is_exporting_flag")
     r.leaf()
     r.after_call(done)
+
+
+@rule(torch._C.ScriptMethod.__dict__["__call__"].__func__, kind="calls")
+def script_method(r, func, args, kwargs):
+    """A scripted or traced module has state in C++, which no guard reaches."""
+    r.stop("unknown-callable", f"{args[0].name} of a TorchScript module")

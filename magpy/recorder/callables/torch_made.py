@@ -37,6 +37,17 @@ def variable(r, func, args, kwargs):
     after(r, lambda tape, result: tape.record_leaf(torch.Tensor.detach, (data,), result))
 
 
+@rule(torch.Tensor._make_subclass, torch._C.TensorBase.__dict__["_make_subclass"].__func__,
+      kind="allocates")
+def parameter(r, func, args, kwargs):
+    """nn.Parameter(data, requires_grad): a leaf that shares memory with *data*."""
+    cls, data = args[:2]
+    if cls is not torch.nn.Parameter:
+        r.stop("tensor-subclass", cls.__qualname__)
+    read_arguments(r, args[1:], kwargs)
+    after(r, lambda tape, result: tape.record_leaf(torch.Tensor.detach, (data,), result))
+
+
 @rule(*TENSOR_TYPES, kind="allocates")
 def legacy_constructor(r, func, args, kwargs):
     """torch.FloatTensor(sizes | data | tensor)"""

@@ -207,8 +207,6 @@ def random_state(r, func, args, kwargs):
     r.after_call(lambda result: result is ABSENT or tape.record_result(func, args, kwargs, result))
 
 
-add(stops("autograd-in-graph"), "effect",
-    torch.Tensor._make_subclass, C.TensorBase.__dict__["_make_subclass"].__func__)
 add(stops("unknown-tensor"), "allocates", torch.frombuffer, C.TensorBase, C.TensorBase.__new__)
 add(stops("autograd-in-graph"), "effect", *[
     method for name, method in C._FunctionBase.__dict__.items()
