@@ -100,6 +100,12 @@ def test_format_with_fields_of_objects(x):
 
 
 @program
+def test_regular_expressions_with_groups(x):
+    return (x, re.sub(r"(a)", r"\1b", "ab"), re.match("(a)(b)", "ab").expand(r"\2\1"), re.sub(r"\d", lambda m: str(int(m[0]) + 1), "a1"),
+            re.subn("a", "b", "aa"), [m.span() for m in re.finditer("a", "aa")], re.split(",", "a,b"))
+
+
+@program
 def test_paths(x):
     path = pathlib.PurePath("/a/b.txt")
     return (x, path.name, path.suffix, str(path.parent), (path.parent / "c").as_posix(), path.stem, path.parts, str(pathlib.Path("x") / "y"),

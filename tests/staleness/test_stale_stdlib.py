@@ -7,6 +7,7 @@ import heapq
 import io
 import json
 import logging
+import operator
 import types
 import weakref
 
@@ -150,6 +151,18 @@ def test_the_factory_of_a_defaultdict():
 def test_json_of_another_order():
     table = collections.OrderedDict(a=1, b=2)
     return Case(lambda x: (x, json.dumps(table)), lambda: table.move_to_end("a"), lambda: table.move_to_end("a", last=False))
+
+
+@scenario
+def test_text_of_an_ordered_dict():
+    table = collections.OrderedDict(a=1, b=2)
+    return Case(lambda x: (x, str(table)), lambda: table.move_to_end("a"), lambda: table.move_to_end("a", last=False))
+
+
+@scenario
+def test_a_deque_folded_up():
+    numbers = collections.deque([1, 2, 3])
+    return Case(lambda x: x * functools.reduce(operator.add, numbers, 0), lambda: numbers.append(4), lambda: numbers.pop())
 
 
 @scenario

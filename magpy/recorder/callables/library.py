@@ -4,6 +4,7 @@ cannot follow, while their result depends on plain arguments alone: re, abc, typ
 
 import _abc
 import abc
+import contextlib
 import importlib
 import inspect
 import re
@@ -39,13 +40,29 @@ def substituted(r, func, args, kwargs):
     replacement = kwargs.get("repl", args[1] if len(args) > 1 else None)
     if isinstance(replacement, types.FunctionType):
         r.know(replacement)
-    elif type(replacement) is str and "\\" in replacement or callable(replacement):
-        r.stop("unknown-callable", "a regular expression's replacement with groups or by C code")
-    values(r, func, [arg for arg in args if arg is not replacement], {})
+    elif callable(replacement):
+        r.stop("unknown-callable", "a regular expression's replacement by C code")
+    else:
+        parsed(args[0], replacement)
+    values(r, func, [arg for arg in args if not callable(arg)], {})
+
+
+def parsed(pattern, template):
+    """C code asks re to take a template with groups apart, in Python, once: the cache of that
+    decides only about speed, and is filled here."""
+    if type(template) in (str, bytes):
+        with contextlib.suppress(Exception):        # the call raises it, too
+            re._compile_template(pattern, template)
+
+
+@rule(*slots(MATCH, "expand"), kind="reads")
+def expanded(r, func, args, kwargs):
+    internals(r, func, args, kwargs)
+    parsed(args[0].re, args[1])
 
 
 add(internals, "reads", *slots(MATCH, "group groups groupdict start end span __getitem__"))
-add(internals, "reads", *slots(MATCH, "expand __copy__ __deepcopy__"))
+add(internals, "reads", *slots(MATCH, "__copy__ __deepcopy__"))
 add(nothing, "pure", *slots(PATTERN, "__eq__ __ne__ __hash__ __copy__ __deepcopy__"))
 
 

@@ -15,6 +15,7 @@ import inspect
 import itertools
 import operator
 import types
+from collections import OrderedDict, deque
 
 import torch
 
@@ -269,7 +270,7 @@ def items_of(r, obj):
 
 def base_of(kind):
     """The builtin container whose iteration *kind* has inherited."""
-    for base in (list, tuple, dict, set, frozenset, *DICT_VIEWS):
+    for base in (list, tuple, dict, set, frozenset, OrderedDict, deque, *DICT_VIEWS):
         if issubclass(kind, base) and kind.__iter__ is base.__iter__:
             return base
     return None
