@@ -17,12 +17,14 @@ if not hasattr(sys, "magpy_info"):
         "everything up the first time it is used")
 
 from magpy import backends, config, counters, logs  # noqa: E402
-from magpy.api import compile, disable, list_backends, reset  # noqa: E402
+from magpy.api import compile, disable, graph_break, list_backends, reset  # noqa: E402
+from magpy.control import allow_in_graph, annotate  # noqa: E402
 from magpy.errors import BackendError, CaptureError, MagpyError  # noqa: E402
 from magpy.explain import Explanation, explain  # noqa: E402
 
-__all__ = ["BackendError", "CaptureError", "Explanation", "MagpyError", "backends", "compile",
-           "config", "counters", "disable", "explain", "list_backends", "reset"]
+__all__ = ["BackendError", "CaptureError", "Explanation", "MagpyError", "allow_in_graph",
+           "annotate", "backends", "compile",
+           "config", "counters", "disable", "explain", "graph_break", "list_backends", "reset"]
 __version__ = "0.1.0"
 
 logs.set_up()

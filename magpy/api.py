@@ -82,6 +82,7 @@ def reset() -> None:
         history.hits_of_dropped += sum(entry.hits for entry in table.entries)
         history.stopped_in_a_row = 0
         history.said.clear()
+        history.known_stops.clear()
         table.clear()
 
 
@@ -91,12 +92,23 @@ def list_backends() -> list[str]:
     return registry.names()
 
 
+def graph_break() -> None:
+    """Does nothing, but ends the capture of a call that is being recorded.
+
+    The call then runs as it is, from its beginning to its end, and so do later calls that
+    come here in the same way; compiled callables that it calls are captured on their own.
+    With ``fullgraph=True`` it is a `CaptureError`, like every other stop.
+    """
+
+
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """Run *fn*, and all it calls, as it is: no entry is used and none is made.
 
     As a function or decorator (``@magpy.disable``, ``@magpy.disable(reason=...)``), and
-    as a context manager (``with magpy.disable():``). Called inside a capture, *fn* ends
-    it, as with ``torch.compiler.disable`` it breaks the graph.
+    as a context manager (``with magpy.disable():``). Inside a captured call it ends the
+    capture, where ``torch.compiler.disable`` would break the graph; *reason* is shown
+    there. With ``recursive=False`` only *fn* itself is left alone: compiled callables
+    that it calls use their entries, and make new ones.
     """
     switch = _Disable(recursive, reason)
     return switch if fn is None else switch(fn)
@@ -128,6 +140,8 @@ class _Disable:
         return self.wrap(fn)
 
     def wrap(self, fn: Callable[..., Any]) -> types.FunctionType:
+        original = compiled.table_of(fn).fn if isinstance(fn, compiled.Compiled) else fn
+
         @functools.wraps(fn, updated=())
         def disabled(*args, **kwargs):
             compiled.enter_disabled()
@@ -136,6 +150,11 @@ class _Disable:
             finally:
                 compiled.leave_disabled()
 
+        @functools.wraps(fn, updated=())
+        def not_captured(*args, **kwargs):
+            return original(*args, **kwargs)
+
+        disabled = disabled if self.recursive else not_captured
         disabled._magpy_disable = True      # the recorder stops at a call of such a function
         disabled._magpy_disable_reason = self.reason
         return disabled

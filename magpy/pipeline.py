@@ -104,6 +104,13 @@ def make_entry(job):
     job.entry = Entry(job.guards, job.mock.function, job.graph, texts)
 
 
+def guards_until_stop(recording):
+    """The guards under which a call does again what the stopped *recording* saw: it comes
+    to the same stop."""
+    lowered = lowering.lower(recording.edges, recording.state, ())
+    return GuardProgram(lowered.instrs, len(recording.args), tuple(recording.kwargs), lowered.nslots, lowered.want)
+
+
 DESCRIBE = (describe,)
 REST = (build_graph, emit_mock, lower, build_guards, compile_graph, make_entry)
 

@@ -126,6 +126,10 @@ REASONS = {
     "disabled": Reason(
         "a function marked with magpy.disable was called",
         "remove the mark, or call the function outside the compiled one"),
+    "graph-break": Reason(
+        "magpy.graph_break() was called",
+        "nothing, if that is meant: such calls run as they are, and compiled callables inside "
+        "them on their own; else remove it"),
     # What went wrong after the recording.
     "backend-failed": Reason(
         "the backend could not compile the graph",
@@ -144,6 +148,10 @@ def sentence(reason):
 def advice(reason):
     """What to do about it, as words without an end stop."""
     return REASONS[reason].advice
+
+
+#: Stops that the user asked for: the same call would stop there again, every time.
+DELIBERATE = frozenset(("graph-break", "disabled"))
 
 
 class StopCapture(Exception):

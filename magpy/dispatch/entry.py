@@ -2,7 +2,7 @@
 made with, and the history of one compiled callable."""
 
 import collections
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from magpy import config
 from magpy.refgraph.graph import Stop
@@ -51,6 +51,13 @@ class MissedCall(NamedTuple):
     others: tuple
 
 
+class KnownStop(NamedTuple):
+    """A call for which ``guards`` hold comes to a stop that the user asked for."""
+
+    guards: Any
+    reason: str
+
+
 class MissedRead:
     """How often one read kept the closest entry from fitting, and how it was the last time."""
 
@@ -62,7 +69,8 @@ class MissedRead:
 
 
 class History:
-    """What happened to one compiled callable. Texts and numbers only."""
+    """What happened to one compiled callable. Texts and numbers only, but for the guards
+    of known stops."""
 
     def __init__(self, name):
         self.name = name
@@ -77,6 +85,7 @@ class History:
         self.missed_reads = {}                      # access path -> its MissedRead
         self.bypasses = collections.Counter()
         self.said = set()           # warnings that were given once
+        self.known_stops = []       # of KnownStop
 
     def miss(self, read, text, others):
         """Note a call that no entry fitted."""

@@ -10,11 +10,14 @@ from magpy.dispatch import compiled, entry
 from magpy.errors import BackendError, CaptureError, describe_stop
 from magpy.fxgraph.outcome import OutcomeChanged
 from magpy.guards import describe
-from magpy.reasons import StopCapture
+from magpy.reasons import DELIBERATE, StopCapture
 
 
 def call(table, args, kwargs, outcome=None):
     """Make the call for which no entry of *table* fits; *outcome*: see `Table`."""
+    known = known_stop(table, args, kwargs) if outcome is None else None
+    if known is not None:
+        return call_uncaptured(table, args, kwargs, known.reason)
     refusal = refuses(table)
     if outcome is None:
         note_miss(table, args, kwargs, refusal)
@@ -34,6 +37,29 @@ def refuses(table):
     if table.history.stopped_in_a_row >= config.stop_limit and not table.settings.fullgraph:
         return "stop-limit"
     return None
+
+
+def known_stop(table, args, kwargs):
+    """The KnownStop that this call is going to come to, or None."""
+    for known in list(table.history.known_stops):
+        if known.guards.run(table.fn, args, kwargs) is not None:
+            return known
+    return None
+
+
+def remember_stop(table, recording):
+    """A deliberate stop comes again in every call that does the same up to there. Such
+    calls need not be recorded, and others still are: one path through the function may
+    come to a graph_break(), another be captured."""
+    from magpy import pipeline
+    known = table.history.known_stops
+    if table.settings.fullgraph or len(known) >= config.entry_limit:
+        return
+    trouble = Trouble(table)
+    with trouble:
+        known.append(entry.KnownStop(pipeline.guards_until_stop(recording), recording.stop.reason))
+    if trouble.error is not None:
+        logs.warn("captures", "%s", describe_stop(trouble.stop), error=trouble.error)
 
 
 def call_uncaptured(table, args, kwargs, refusal):
@@ -62,9 +88,13 @@ def call_captured(table, args, kwargs):
             with trouble:
                 pipeline.run(pipeline.DESCRIBE, job)
 
+    def on_stop(recording):
+        if recording.stop.reason in DELIBERATE:
+            remember_stop(table, recording)
+
     compiled.enter_recording()
     try:
-        recording = record(table.fn, args, kwargs, finish, outcomes=checks_pay(table))
+        recording = record(table.fn, args, kwargs, finish, on_stop, checks_pay(table))
     finally:
         compiled.leave_recording()
     if recording.stop is None and trouble.stop is None:
@@ -76,7 +106,7 @@ def call_captured(table, args, kwargs):
         note_capture(table, job)
     else:
         note_stop(table, stop, trouble.error)
-    job = finish = None
+    job = finish = on_stop = None
     recording.release()
     return outcome(table, recording, stop, trouble)
 

@@ -2,7 +2,7 @@
 # (magpy/recorder/callables), found by the function object itself.
 
 from magpy.recorder.callables.registry import (
-    COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
+    ANNOTATED, COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
@@ -42,8 +42,6 @@ cdef call_function(Recorder r, func, tuple args, kwargs):
     """A Python function. Most have no rule; those that have are leaves and such. Its
     code and defaults are read here, and not when its frame starts: a call whose
     arguments do not fit starts none."""
-    if "_magpy_disable" in func.__dict__:
-        r.stop("disabled", func.__qualname__)
     rule = RULES.get(func)
     if rule is not None:
         know_by_identity(r, func)
@@ -217,6 +215,7 @@ cdef make_instance(Recorder r, cls, tuple args, kwargs):
 cdef object INSTANCE_METHOD = type(torch._C.ScriptFunction.__dict__["__call__"])
 cdef object TYPE_CALL = type.__call__
 cdef object OBJECT_NEW = object.__new__
+cdef object OBJECT_HASH = object.__hash__
 
 
 cdef call_maker(Recorder r, cls, maker, tuple args, kwargs):
@@ -232,13 +231,13 @@ cdef call_maker(Recorder r, cls, maker, tuple args, kwargs):
 cdef call_instance(Recorder r, obj, tuple args, kwargs):
     """An object whose type has __call__."""
     cdef type cls = type(obj)
-    if cls.__name__ == "cython_function_or_method":     # of whichever version of Cython
-        apply_rule(r, obj, args, kwargs)
-        return
-    rule = RULES.get(obj) if cls.__hash__ is object.__hash__ else None
-    if rule is not None:            # a function of another kind than CPython's own
+    rule = RULES.get(obj) if cls.__hash__ is OBJECT_HASH else None
+    if rule is not None:        # a function of Cython's, for one
+        know_by_identity(r, obj)
         rule(r, obj, args, kwargs or {})
         return
+    if cls.__name__ == "cython_function_or_method":     # of whichever version of Cython
+        unknown_callable(r, obj)
     rule = RULES.get(cls.__call__) if not magpy_is_heap_type(cls) else None
     if rule is not None:
         rule(r, cls.__call__, (obj,) + args, kwargs or {})
@@ -296,6 +295,9 @@ cdef bint found_by_slot(Recorder r, func, first) except -1:
 
 cdef enter_function(Recorder r, func):
     """A frame of *func* starts: its code and defaults are reads of the function."""
+    if magpy_has_attributes(func) and "_magpy_disable" in func.__dict__:
+        reason = func._magpy_disable_reason
+        r.stop("disabled", f"{func.__qualname__}, since {reason}" if reason else func.__qualname__)
     node = r.nodes.get(id(func))
     if node is None:
         if provenance.is_created(<PyObject *>func):

@@ -47,6 +47,8 @@ cdef str item_path(node, key):
 cdef check_edge(Recorder r, node, str kind, expected):
     """A check of the node itself (its length, its keys), once."""
     cdef object mark = (node.index, kind, None)
+    if node.changed is not None or node.owner is not None and node.owner.changed is not None:
+        r.stop_changed(node if node.owner is None else node.owner)
     if mark not in r.seen:
         r.seen[mark] = True
         r.edges.append(Edge(("slot", None), node, (kind, expected), None, node.path))

@@ -24,7 +24,12 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
             if e.event == PyExecState_UNWIND or (
                     e.event == PyExecState_INSTRUCTION and leaves_frame(e.opcode)):
                 r.leaf_frame = NULL
-            return 0
+            if r.leaf_frame != NULL or r.leaf_done is None:
+                return 0
+            leave_annotated(r, e)
+            if not r.hooked:
+                r.let_go()
+                return 0
         r.leaf_frame = NULL
     if r.watches:
         end_watches(r, <size_t>e.frame)

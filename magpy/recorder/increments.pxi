@@ -41,6 +41,8 @@ cdef bint take_increment(Recorder r, const PyExecState_EventInfo *e, node, str o
         node = node.owner
         op = "attr"
         obj = node.obj
+    if node.changed is not None:
+        r.stop_changed(node)
     mark = (node.index, op, key)
     again = node.written_keys is not None and (op, key) in node.written_keys
     if again and node.written_keys[(op, key)] is ABSENT or not again and mark in r.seen:

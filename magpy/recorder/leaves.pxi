@@ -53,6 +53,9 @@ cdef extern from *:
         return wrapped == (void *)PyObject_GenericGetAttr
             || wrapped == (void *)PyObject_GenericSetAttr;
     }
+    static inline int magpy_has_attributes(PyObject *function) {
+        return ((PyFunctionObject *)function)->func_dict != NULL;
+    }
     static inline PyObject *magpy_cell_content(PyObject *cell) {
         return PyCell_GET(cell);
     }
@@ -70,6 +73,7 @@ cdef extern from *:
     bint magpy_has_instance_dict(object t)
     bint magpy_is_method_of(object bound, object descr)
     bint magpy_is_generic(object wrapper)
+    bint magpy_has_attributes(object function)
     PyObject *magpy_cell_content(PyObject *cell)
     PyObject *magpy_code_name(PyCodeObject *code, int i)
     PyObject *magpy_code_const(PyCodeObject *code, int i)

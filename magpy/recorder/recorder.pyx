@@ -16,6 +16,7 @@ tape) is not recorded.
 """
 
 import gc
+import inspect
 import re
 import sys
 import time
@@ -81,12 +82,14 @@ cdef class Recorder:
     cdef set identity_marks
     cdef public int paused
     cdef public object stop_reason    # Stop or None
+    cdef public object on_stop        # what to do with the recording at its stop, or None
     cdef vector[UserFrame] user_frames
     cdef PyCodeObject *last_code      # of the last event, and whether it is the user's
     cdef bint last_is_user
     cdef object last_place
     cdef void *leaf_frame
     cdef bint leaf_until_exit
+    cdef object leaf_done             # what to do with the result of the leaf frame, or None
     cdef void *current_frame          # of the event being handled
     cdef void *increment_frame        # a store that completes an increment is to come
     cdef int increment_offset
@@ -172,6 +175,10 @@ cdef class Recorder:
 
     cdef let_go(self):
         """After a stop nothing of the program is kept alive: it may look whether it is."""
+        if self.on_stop is not None:
+            then, self.on_stop = self.on_stop, None
+            self.recording.stop = self.stop_reason
+            then(self.recording)
         for node in self.recording.nodes:
             node.obj = node.snapshot = None
         self.nodes.clear()
@@ -247,6 +254,8 @@ cdef class Recorder:
             if parent.owner is not None and op == "dict":   # obj.__dict__[key] is obj.key
                 parent = parent.owner
                 op = "attr"
+            if parent.changed is not None:
+                self.stop_changed(parent)
             mark = (parent.index, op, key)
             if parent.written_keys is not None and (op, key) in parent.written_keys:
                 return self.read_written(parent, op, key, text, value)
@@ -488,6 +497,17 @@ cdef class Recorder:
         self.effect(func, args, kwargs)
         return True
 
+    cpdef mutate_unseen(self, obj, str name, func, tuple args, dict kwargs):
+        """As `mutate`, by a function of which nobody knows what it changes in *obj*: what is
+        in there from now on, no guard could tell."""
+        self.mutate(obj, func, args, kwargs)
+        node = self.know(obj)
+        node.changed = name
+        node.done = None
+
+    cdef stop_changed(self, node):
+        self.stop("hidden-write", f"{node.path} is read after {node.changed} changed it")
+
     cpdef note_write(self, node):
         if not node.written:
             node.written = True
@@ -515,5 +535,6 @@ cdef class Recorder:
 
 
 include "user_frames.pxi"
+include "annotated.pxi"
 include "hook.pxi"
 include "run.pxi"

@@ -8,12 +8,13 @@ LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
 cdef object recording_lock = threading.Lock()      # one recording at a time in a process
 
 
-def record(fn, tuple args, dict kwargs, finish=None, bint outcomes=False):
+def record(fn, tuple args, dict kwargs, finish=None, on_stop=None, bint outcomes=False):
     """Call ``fn(*args, **kwargs)`` for real under the recorder.
 
     Returns a Recording. It always has the call's ``result`` or ``exception``;
     when ``stop`` is set, the rest does not describe the whole call. ``finish(recording)``
-    is called at the end, while the recorder still knows which objects are internal.
+    is called at the end, while the recorder still knows which objects are internal;
+    ``on_stop(recording)`` at a stop, while the recording still has what was read until then.
     With *outcomes*, Python code may look into tensors: the graph then checks what it saw.
     """
     recording = Recording(fn, args, kwargs)
@@ -26,7 +27,7 @@ def record(fn, tuple args, dict kwargs, finish=None, bint outcomes=False):
     gc.disable()        # finalizers of unrelated objects must not run in the middle
     started = time.perf_counter()
     try:
-        run_recorded(recording)
+        run_recorded(recording, on_stop)
         recording.seconds = time.perf_counter() - started
         if finish is not None:
             finish(recording)
@@ -45,8 +46,9 @@ cdef run_plainly(recording):
         recording.exception = error
 
 
-cdef run_recorded(recording):
+cdef run_recorded(recording, on_stop):
     cdef Recorder r = Recorder(recording)
+    r.on_stop = on_stop
     recording.recorder = r
     recording.state = GlobalState()
     tape = Tape(r)
@@ -70,6 +72,8 @@ cdef run_recorded(recording):
     if not r.stopped:
         r.complete()
     recording.stop = r.stop_reason
+    if r.stopped:
+        r.let_go()
 
 
 cdef object pretend_compiling(Recorder r):

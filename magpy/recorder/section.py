@@ -11,7 +11,7 @@ import functools
 
 from magpy.guards.tensor_meta import impl_key, storage_key, version
 from magpy.reasons import StopCapture
-from magpy.recorder.torch_ops import opaque
+from magpy.recorder.torch_ops import STOP, opaque
 
 
 class Section:
@@ -73,3 +73,38 @@ def handling_of_script(script):
     handling = opaque(call, script.name)
     handling.rng = True         # for all that is known
     return handling
+
+
+def operation_of(function):
+    """The Handling of a function that the user made one operation (magpy.allow_in_graph)."""
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+    return opaque(call, function.__name__.strip("_<>") or "operation")
+
+
+class Live:
+    """A call that runs again at replay, after the graph, tensor operations and all: they
+    are not the graph's. So they must not change what the graph knows."""
+
+    def __init__(self, name, tensors):
+        self.name = name
+        self.tensors = [(tensor, version(tensor)) for tensor in tensors]
+        self.made = set()       # storages of tensors made inside
+
+    def check(self, how, tensors, changed, found):
+        """*found* are the tensors that an operation inside gave."""
+        if how.rng:
+            raise StopCapture("random", f"{how.name} in {self.name}, which runs behind the graph")
+        if how.kind is STOP and how.reason not in ("tensor-data", "dynamic-output-shape"):
+            raise StopCapture(how.reason, f"{how.name} in {self.name}")
+        if how.mutates or how.hidden_update:
+            changed = tensors
+        if any(storage_key(tensor) not in self.made for tensor in changed):
+            raise StopCapture("leaf-mutation", f"{how.name} in {self.name}, which runs behind the graph")
+        given = {storage_key(tensor) for tensor in tensors}
+        self.made.update({storage_key(tensor) for tensor in found} - given)
+
+    def end(self):
+        """C code may change a tensor without being seen."""
+        if any(version(tensor) != old for tensor, old in self.tensors):
+            raise StopCapture("leaf-mutation", f"{self.name} changes a tensor")

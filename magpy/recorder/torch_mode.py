@@ -28,7 +28,7 @@ from magpy.fxgraph.outcome import array_check, is_array, is_plain, shape_check, 
 from magpy.recorder import fake_check, rewrites
 from magpy.recorder.constants import FOLDABLE, PLAIN_TENSORS, READS, SHARES_MEMORY, Constants
 from magpy.recorder.places import user_place
-from magpy.recorder.section import Section
+from magpy.recorder.section import Live, Section
 from magpy.recorder.torch_checks import check_outside_autograd, tensors_in
 from magpy.recorder.torch_ops import (
     CALL_METHOD, IGNORED, META, OP, STATE, STOP, VALUES_OF_DATA, Handling, handling)
@@ -160,6 +160,8 @@ class Tape(TorchFunctionMode):
         self._changed_input = False     # has an operation changed memory of an input?
         self.draws_random = False
         self.outcomes = 0               # checks of what depends on tensor data
+        self._live = None               # the call that runs and will run again behind the graph
+        self._shown = None              # storages of tensors that such calls were given
         self.constants = Constants(self.table)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -177,6 +179,8 @@ class Tape(TorchFunctionMode):
     def _call(self, func, args, kwargs, recorder):
         if recorder.stopped:
             return func(*args, **kwargs)
+        if self._live is not None:
+            return self._call_live(func, args, kwargs)
         tensors = ()
         try:
             how = handling(func)
@@ -202,6 +206,17 @@ class Tape(TorchFunctionMode):
                     self._after(op, how, args, kwargs, tensors, before, result)
             except Exception as error:
                 self._note(error)
+        return result
+
+    def _call_live(self, func, args, kwargs):
+        tensors = list(tensors_in((args, kwargs)))
+        before = [version(tensor) for tensor in tensors]
+        result = func(*args, **kwargs)
+        try:
+            changed = [tensor for tensor, old in zip(tensors, before) if version(tensor) != old]
+            self._live.check(handling(func), tensors, changed, list(tensors_in(result)))
+        except Exception as error:
+            self._note(error)
         return result
 
     def _note(self, error):
@@ -413,6 +428,17 @@ class Tape(TorchFunctionMode):
                 raise StopCapture("output-kind", f"a result of {section.name} that is no tensor or number")
             self._enter(section.op, section.op.handling, section.tensors, section.changed(), found)
 
+    def begin_live(self, name, tensors):
+        """From here to `end_live` a call runs that runs again at replay, after the graph."""
+        with torch._C.DisableTorchFunction():
+            self._live = Live(name, tensors)
+            self._shown = (self._shown or set()) | {storage_key(tensor) for tensor in tensors}
+
+    def end_live(self):
+        ended, self._live = self._live, None
+        with torch._C.DisableTorchFunction():
+            ended.end()
+
     @property
     def in_section(self):
         return self._section is not None
@@ -496,6 +522,8 @@ class Tape(TorchFunctionMode):
         keys = {storage_key(tensor) for tensor in changed}
         self._mutated_storages |= keys
         self._changed_input = self._changed_input or not keys.isdisjoint(self._inputs.values())
+        if self._shown is not None and not keys.isdisjoint(self._shown.union(self._inputs.values())):
+            raise StopCapture("effect", f"{how.name} changes a tensor after an effect may have looked at it")
         return changed
 
     def _changes(self, op, how, tensors, changed, found):

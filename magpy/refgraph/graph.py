@@ -36,7 +36,7 @@ class Node:
     """
 
     __slots__ = ("index", "obj", "type", "kind", "path", "const", "meta",
-                 "written", "snapshot", "owner", "written_keys", "done")
+                 "written", "snapshot", "owner", "written_keys", "done", "changed")
 
     def __init__(self, index, obj, kind, path, const=False):
         self.index = index
@@ -51,6 +51,7 @@ class Node:
         self.owner = None
         self.written_keys = None
         self.done = None
+        self.changed = None     # name of what changed it in a way that was not seen
 
     def __repr__(self):
         return f"<Node {self.index} {self.path}: {self.type.__name__}>"

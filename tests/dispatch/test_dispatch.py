@@ -37,7 +37,7 @@ class Seen:
         self.fail_in_finish = None
         self.effects = []
 
-    def record(self, fn, args, kwargs, finish=None, outcomes=False):
+    def record(self, fn, args, kwargs, finish=None, on_stop=None, outcomes=False):
         self.calls += 1
         recording = Recording(fn, args, kwargs)
         recording.recorder, recording.table, recording.tape = FakeRecorder(), FakeTable(), FakeTape()

@@ -33,4 +33,6 @@ cdef int resume(Recorder r, const PyExecState_EventInfo *e) except -1:
                 and <size_t>func not in r.nodes and not provenance.is_created(func):
             found_by_slot(r, <object>func, <object>first)
         enter_function(r, <object>func)
+        if ANNOTATED:
+            enter_annotated(r, e, <object>func)
     return 0
