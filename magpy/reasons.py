@@ -22,7 +22,7 @@ REASONS = {
     # What the recorder does not know.
     "unknown-callable": Reason(
         "a C function that no rule covers was called",
-        "call it outside the compiled function, or report it so that a rule is added"),
+        "say what it does with magpy.annotate, or call it outside the compiled function"),
     "unknown-object": Reason(
         "an outside object was used that was reached by a way no rule covers",
         "pass the object as an argument, or read it from an attribute or a global"),
@@ -86,7 +86,8 @@ REASONS = {
     # What is not the same on every run.
     "effect": Reason(
         "input or output was done that cannot be replayed",
-        "move printing, logging and file access out of the compiled function"),
+        "move printing, logging and file access out of the compiled function, or into a function "
+        "that magpy.annotate calls an effect"),
     "random": Reason(
         "a random number was drawn outside torch, and cannot be drawn again or never comes again",
         "draw it before the call and pass it in, or use torch's random operations"),

@@ -55,6 +55,8 @@ def remember_stop(table, recording):
     known = table.history.known_stops
     if table.settings.fullgraph or len(known) >= config.entry_limit:
         return
+    if recording.tape.outcomes or recording.draws:
+        return      # the way there may have been decided by what guards cannot tell
     trouble = Trouble(table)
     with trouble:
         known.append(entry.KnownStop(pipeline.guards_until_stop(recording), recording.stop.reason))

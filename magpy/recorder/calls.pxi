@@ -233,10 +233,11 @@ cdef call_instance(Recorder r, obj, tuple args, kwargs):
     cdef type cls = type(obj)
     rule = RULES.get(obj) if cls.__hash__ is OBJECT_HASH else None
     if rule is not None:        # a function of Cython's, for one
-        know_by_identity(r, obj)
+        if not is_identity_leaf(obj):
+            know_by_identity(r, obj)
         rule(r, obj, args, kwargs or {})
         return
-    if cls.__name__ == "cython_function_or_method":     # of whichever version of Cython
+    if magpy_is_cython_function(obj):
         unknown_callable(r, obj)
     rule = RULES.get(cls.__call__) if not magpy_is_heap_type(cls) else None
     if rule is not None:

@@ -53,6 +53,10 @@ cdef extern from *:
         return wrapped == (void *)PyObject_GenericGetAttr
             || wrapped == (void *)PyObject_GenericSetAttr;
     }
+    /* Of whichever version of Cython. */
+    static inline int magpy_is_cython_function(PyObject *o) {
+        return strstr(Py_TYPE(o)->tp_name, "cython_function_or_method") != NULL;
+    }
     static inline int magpy_has_attributes(PyObject *function) {
         return ((PyFunctionObject *)function)->func_dict != NULL;
     }
@@ -74,6 +78,7 @@ cdef extern from *:
     bint magpy_is_method_of(object bound, object descr)
     bint magpy_is_generic(object wrapper)
     bint magpy_has_attributes(object function)
+    bint magpy_is_cython_function(object o)
     PyObject *magpy_cell_content(PyObject *cell)
     PyObject *magpy_code_name(PyCodeObject *code, int i)
     PyObject *magpy_code_const(PyCodeObject *code, int i)
@@ -116,7 +121,7 @@ cdef bint is_identity_leaf(obj):
     cdef type t = type(obj)
     if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
         return not (PyCFunction_Check(obj) and is_bound(obj))
-    return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES or (
+    return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES or magpy_is_cython_function(obj) or (
         magpy_is_heap_type(t) and isinstance(obj, tuple(IDENTITY_BASES)))
 
 

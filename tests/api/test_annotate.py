@@ -211,7 +211,7 @@ def test_a_tensor_is_no_value():
     entries(lambda x, k: scaled(x, k), [lambda: (batch(0), {"k": 2}), lambda: (batch(1), {"k": 2}),
                                         lambda: (batch(2), {"k": 3})], 2)
     looks = magpy.annotate(lambda x: LOG_MASK(int(x[0])), "pure")
-    assert stop_of(lambda x: x * looks(x), torch.ones(3)).reason == "tensor-data"
+    assert stop_of(lambda x: x * looks(x), torch.ones(3)).reason == "unknown-callable"
     # C: stopped
     magpy.annotate(LOG_MASK, "pure")
     for given in (lambda x: x, lambda x: [x], lambda x: Config(x=x)):
@@ -268,6 +268,14 @@ def test_functions_of_one_code_object_are_told_apart():
     two, three = made(2), made(3)
     magpy.annotate(two, "pure")
     entries(lambda x, op: x * op(5), [lambda: (batch(0), two), lambda: (batch(0), three), lambda: (batch(0), two)], 2)
+
+
+def test_functions_of_cython():
+    from magpy.guards.program import is_leaf
+    assert "cython" in type(is_leaf).__name__ and stop_of(lambda x: x * is_leaf(3), batch(0)).reason == "unknown-callable"
+    magpy.annotate(is_leaf, "pure")
+    entries(lambda x, n: x * is_leaf(n), [lambda: (batch(0), 3), lambda: (batch(1), 3), lambda: (batch(2), 4)], 2)
+    entries(lambda x, op: x * op(3), [lambda: (batch(0), is_leaf), lambda: (batch(1), is_leaf)], 1)
 
 
 # ---- reads -------------------------------------------------------------------------------------
@@ -553,9 +561,9 @@ def test_a_leaf_is_run_and_its_tensor_operations_are_in_the_graph():
     assert_counts(f, 1, 2)
 
 
-def test_a_leaf_that_looks_at_data_ends_the_capture():
-    peeks = magpy.annotate(lambda x: x * float(x.sum()), "leaf")
-    assert stop_of(lambda x: peeks(x), batch(0)).reason == "tensor-data"
+def test_a_leaf_that_looks_at_data_is_checked_for_it():
+    positive = magpy.annotate(lambda x: 2 if x.sum() > 0 else LOG_MASK(2), "leaf")
+    entries(lambda x: x * positive(x), [lambda: (torch.ones(2),), lambda: (-torch.ones(2),), lambda: (torch.ones(3)[1:],)], 2)
 
 
 # ---- before and after -----------------------------------------------------------------------------------
