@@ -22,7 +22,7 @@ from support.fake_recorder import FakeRecorder, FakeTable
 class FakeTape:
     """A recording's tape that holds nothing."""
 
-    ops, paths, outcomes, draws_random = (), {}, 0, False
+    ops, prologue, paths, outcomes, draws_random = (), (), {}, 0, False
 
     def mutated_inputs(self):
         return set()
