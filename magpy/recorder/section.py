@@ -7,8 +7,6 @@ its operations are looked at (data must not leak from it, nothing outside may be
 changed) but not taped; its result is then entered as the result of one operation.
 """
 
-import functools
-
 from magpy.guards.tensor_meta import impl_key, storage_key, version
 from magpy.reasons import StopCapture
 from magpy.recorder.torch_ops import STOP, opaque
@@ -56,7 +54,6 @@ class Section:
             raise StopCapture("autograd-in-graph", f"{self.name} changes a tensor that is not its argument")
 
 
-@functools.lru_cache(maxsize=None)
 def handling_of(cls):
     """The Handling of ``cls.apply`` for an autograd.Function. Its target is an ordinary
     function, which prints well in a graph's code."""
@@ -65,12 +62,11 @@ def handling_of(cls):
     return opaque(apply, cls.__name__.rstrip("_") or "apply")
 
 
-@functools.lru_cache(maxsize=None)
-def handling_of_script(script):
-    """The Handling of a TorchScript function."""
+def handling_of_script(target, name):
+    """The Handling of a TorchScript function or method that *target* calls."""
     def call(*args, **kwargs):
-        return script(*args, **kwargs)
-    handling = opaque(call, script.name)
+        return target(*args, **kwargs)
+    handling = opaque(call, name)
     handling.rng = True         # for all that is known
     return handling
 

@@ -410,11 +410,16 @@ class Tape(TorchFunctionMode):
 
     # ---- opaque calls ---------------------------------------------------------
 
-    def begin_section(self, how, func, args, kwargs):
-        """From here to `end_section` a call runs that is one operation of the graph."""
+    def begin_section(self, how, func, args, kwargs, outcome=None):
+        """From here to `end_section` a call runs that is one operation of the graph. With
+        *outcome* it checks something itself, and what it gives is checked: else that is why
+        the capture stops."""
+        if outcome is not None and (self._changed_input or not self.recorder.allows_outcomes):
+            raise outcome
         with torch._C.DisableTorchFunction():
             op = self._operation(how, func, args, kwargs, sys._getframe(1))
-            op.opaque = True
+            op.opaque, op.outcome = True, outcome
+            self.outcomes += outcome is not None
             tensors, self._tensors = self._tensors, []
             self._section = Section(op, tensors)
 

@@ -1,9 +1,10 @@
 """TorchScript functions inside a compiled call are operations of the graph."""
+import pytest
 import torch
 
 import magpy
 from support import compare
-from support.expect import batch, check
+from support.expect import assert_counts, batch, check
 
 
 @torch.jit.script
@@ -72,3 +73,58 @@ def test_a_function_replaced():
     for i in range(2):
         compare.equal(compiled(batch(i)), f(batch(i)), f"other, call {i}")
     assert magpy.explain(compiled).captures == 2
+
+
+class Inner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.norm(self.fc(x)).relu()
+
+
+class Outer(torch.nn.Module):
+    def __init__(self, scripted):
+        super().__init__()
+        self.scripted = scripted
+        self.last = torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        y = self.scripted(x)
+        return self.last(y.float()), y.dtype, y.requires_grad
+
+
+def test_modules():
+    """They run on their state as it is; another dtype of it is seen."""
+    torch.manual_seed(0)
+    model = Outer(torch.jit.script(Inner().eval())).eval()
+    compiled = magpy.compile(model, backend="eager", fullgraph=True)
+
+    def both(i, when):
+        x, y = batch(i).requires_grad_(), batch(i).requires_grad_()
+        got, want = compiled(x), model(y)
+        compare.equal(got[0].detach(), want[0].detach(), when)
+        assert got[1:] == want[1:]
+        got[0].sum().backward()
+        want[0].sum().backward()
+        compare.equal(x.grad, y.grad, when)
+
+    both(0, "captured")
+    both(1, "hit")
+    with torch.no_grad():
+        next(model.scripted.parameters()).mul_(2)
+    both(2, "parameter changed in place")
+    assert_counts(compiled, 1, 2)
+    for p in model.scripted.parameters():
+        p.requires_grad_(False)
+    both(3, "no gradients for parameters")
+    assert_counts(compiled, 2, 2)
+
+
+def test_a_module_in_training_stops():
+    model = Outer(torch.jit.script(Inner()))
+    compiled = magpy.compile(model, backend="eager")
+    compiled(batch(0))
+    assert magpy.explain(compiled).stops[-1].reason == "leaf-mutation"
