@@ -264,6 +264,8 @@ class Tape(TorchFunctionMode):
             enter = rewrites.replacement(self, how, args, kwargs)
             if enter is not None:
                 return Replaced(enter), []
+        if how.resizes and type(self.table.known(args[0])) is not OpRef:
+            raise StopCapture("leaf-mutation", how.name)
         if how.kind is STOP or how.dynamic:
             raise StopCapture(how.reason, how.name)
         if self._section is not None:

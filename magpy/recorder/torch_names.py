@@ -47,9 +47,12 @@ CHANGES_NO_DATA = frozenset("requires_grad_ detach_".split())
 
 # Tensor methods whose effect on their tensor a graph cannot replay.
 REBINDING_METHODS = """
-    resize_ resize_as_ resize resize_as set_ share_memory_ module_load apply_ map_ map2_
+    resize resize_as set_ share_memory_ module_load apply_ map_ map2_
     __setstate__ __deepcopy__ __reduce_ex__
 """.split()
+
+# The same, unless the tensor was made during the call.
+RESIZING_METHODS = "resize_ resize_as_".split()
 
 # Functions whose result is a number, a string or an array made of the tensor's values.
 DATA_NAMES = frozenset("""

@@ -23,7 +23,7 @@ import torch
 from magpy.recorder.torch_checks import BEFORE, CHECKS, check_no_grad_yet
 from magpy.recorder.torch_names import (
     AUTOGRAD_ATTRIBUTES, AUTOGRAD_METHODS, AUTOGRAD_READS, CHANGES_NO_DATA, DATA_NAMES, META_ATTRIBUTES, META_FUNCTIONS,
-    META_METHODS, OPERATORS, RANDOM_MODULES, REBINDING_METHODS, RETURNS_SELF, SCALAR_TENSOR_IS_DATA,
+    META_METHODS, OPERATORS, RANDOM_MODULES, REBINDING_METHODS, RESIZING_METHODS, RETURNS_SELF, SCALAR_TENSOR_IS_DATA,
     TENSOR_ATTRIBUTES, UNTAGGED_DYNAMIC, VETTED_MODULES)
 
 META, OP, STATE, STOP, IGNORED = "meta", "op", "state", "stop", "ignored"
@@ -43,14 +43,15 @@ class Handling:
     ``getter`` is the attribute name when the function is a tensor property.
     ``check(args, kwargs)`` may raise StopCapture before the call. ``returns_self``:
     it may hand back its argument, having done nothing. ``mutates``: by its name.
-    ``foreign``: an operator of an extension, which may do anything. ``opaque``: no compiler
+    ``resizes``: a tensor of the call may
+    be given another size, others not. ``foreign``: an operator of an extension, which may do anything. ``opaque``: no compiler
     may trace it. ``before(tape, args, kwargs)`` tells whether the call will do anything.
     ``autograd``: a read of what autograd knows of a tensor.
     """
 
     __slots__ = ("name", "kind", "op", "target", "getter", "check", "reason",
                  "returns_self", "mutates", "rng", "verify", "before", "strided",
-                 "hidden_update", "foreign", "opaque", "autograd", "dynamic")
+                 "hidden_update", "foreign", "opaque", "autograd", "dynamic", "resizes")
 
     def __init__(self, name, kind, op=CALL_FUNCTION, target=None, getter=None,
                  check=None, reason=None, verify=False):
@@ -64,7 +65,7 @@ class Handling:
         self.returns_self = name in RETURNS_SELF
         self.mutates = name not in CHANGES_NO_DATA and (name == "__setitem__" or (
             name.endswith("_") and not name.endswith("__")))
-        self.rng = self.foreign = self.autograd = self.dynamic = False
+        self.rng = self.foreign = self.autograd = self.dynamic = self.resizes = False
         self.opaque = getattr(target, "magpy_opaque", False)
         self.verify = verify    # "always", "index" (only with integer scalars) or False
         self.before = BEFORE.get(name)
@@ -132,6 +133,9 @@ def _fill():
             func = _raw_attribute(name)
             if func is not None:
                 _table[func] = _stop(name, reason)
+    for name in RESIZING_METHODS:
+        entry = _table[_raw_attribute(name)] = Handling(name, OP, CALL_METHOD, name)
+        entry.opaque = entry.resizes = True
     for name in META_METHODS:
         func = _raw_attribute(name)
         if func is not None:

@@ -122,3 +122,9 @@ def test_a_parameter_that_is_returned_cannot_be_made_again():
     for i in range(2):
         assert torch.equal(compiled(batch(i)), torch.nn.Parameter(batch(i) * 2))
     assert {stop.reason for stop in magpy.explain(compiled).stops} == {"output-kind"}
+
+
+@program
+def test_a_tensor_of_the_call_is_resized(x):
+    h = x.data.new().resize_((x.size(0), 5)).fill_(0)
+    return x.sum() + h, h.shape, torch.empty(0).resize_as_(x).zero_()
