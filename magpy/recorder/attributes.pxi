@@ -28,15 +28,17 @@ cdef object look_up_type(Recorder r, cls, str name):
     if provenance.is_created(<PyObject *>cls):
         look_up_in_bases(r, cls, name)
     elif not magpy_is_immutable_type(cls):
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             r.stop("object-read", f"{cls.__qualname__}.{name}: a tensor in a class")
+        if not magpy_hashes_by_identity(cls):
+            r.stop("object-read", f"a class that {type(cls).__qualname__} hashes")
         r.edge(None, "type_lookup", (cls, name), value, f"{cls.__qualname__}.{name}")
     return value
 
 
 cdef look_up_in_bases(Recorder r, cls, str name):
     """The lookup on a class that the call made: its outside bases are read in turn."""
-    for base in cls.__mro__:
+    for base in cls.__mro__ or ():      # a metaclass's mro() looks around before there is one
         value = base.__dict__.get(name, ABSENT)
         if not magpy_is_immutable_type(base) and not provenance.is_created(<PyObject *>base):
             r.edge(None, "type_own", (base, name), value, f"{base.__qualname__}.{name}")
@@ -47,7 +49,7 @@ cdef look_up_in_bases(Recorder r, cls, str name):
 cdef know_callable_of(Recorder r, descriptor):
     """The function inside a property's getter, a staticmethod or a classmethod:
     fixed by the descriptor's identity, which is guarded."""
-    if isinstance(descriptor, (staticmethod, classmethod)):
+    if is_a(descriptor, (staticmethod, classmethod)):
         know_constant(r, descriptor.__func__)
 
 
@@ -131,7 +133,7 @@ cdef read_data_descriptor(Recorder r, obj, node, descriptor, str name):
     cdef type kind = type(descriptor)
     if kind is GETSET or kind is MEMBER:
         read_field(r, obj, node, descriptor, name)
-    elif isinstance(descriptor, property):
+    elif is_a(descriptor, property):
         getter = descriptor.fget
         if PyFunction_Check(getter):
             know_constant(r, getter)
@@ -150,7 +152,7 @@ cdef read_by_descriptor(Recorder r, descriptor, obj):
     getter = look_up_type(r, type(descriptor), "__get__")
     if getter is ABSENT or PyFunction_Check(getter):
         return
-    rule = RULES.get(getter)
+    rule = rule_of(getter)
     if rule is None:
         r.stop("object-read", f"a descriptor of type {type(descriptor).__name__}")
     rule(r, getter, (descriptor, obj, type(obj)), {})
@@ -163,7 +165,7 @@ cdef read_field(Recorder r, obj, node, descriptor, str name):
         return
     if name == "__class__" or name == "__weakref__" or node is None:
         return
-    if isinstance(obj, torch.Tensor) and issubclass(torch.Tensor, descriptor.__objclass__):
+    if is_a(obj, torch.Tensor) and issubclass(torch.Tensor, descriptor.__objclass__):
         return      # the tape sees it
     if type(obj) in BUFFER_TYPES:
         read_buffer(r, obj)         # all that there is to know of it
@@ -212,7 +214,7 @@ cdef read_class_attribute(Recorder r, cls, str name):
         if value is not ABSENT:
             read_class_value(r, value)
         value = look_up_type(r, meta, name)
-        if isinstance(value, property):
+        if is_a(value, property):
             know_constant(r, value.fget)
         elif value is not ABSENT:
             read_class_value(r, value)
@@ -261,7 +263,7 @@ cdef namespace(Recorder r, dict names):
 
 cdef read_module_attribute(Recorder r, module, str name):
     cdef type cls = type(module)
-    names = module.__dict__
+    names = dict_of_module(module)       # module.__dict__ may be code of the user's
     if cls is not types.ModuleType:
         getter = look_up_type(r, cls, "__getattribute__")
         if PyFunction_Check(getter):
@@ -290,8 +292,12 @@ cdef read_module_attribute(Recorder r, module, str name):
 
 
 cdef read_mro(Recorder r, cls):
+    if magpy_is_immutable_type(cls) or provenance.is_created(<PyObject *>cls):
+        return
+    if not magpy_hashes_by_identity(cls):
+        r.stop("object-read", f"a class that {type(cls).__qualname__} hashes")
     cdef object mark = (-1, "type_mro", cls)
-    if mark in r.seen or magpy_is_immutable_type(cls) or provenance.is_created(<PyObject *>cls):
+    if mark in r.seen:
         return
     r.seen[mark] = True
     r.edges.append(Edge(("type_mro", cls), None, ("is", cls.__mro__), None,
@@ -300,7 +306,7 @@ cdef read_mro(Recorder r, cls):
 
 cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
     """super(cls, self).name: the MRO of *start*, from behind *cls* on."""
-    cdef tuple mro = start.__mro__
+    cdef tuple mro = start.__mro__ or ()
     read_mro(r, start)
     position = mro.index(cls) + 1 if cls in mro else len(mro)
     for base in mro[position:]:
@@ -318,7 +324,7 @@ cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
 cdef object read_instance_dict(Recorder r, obj):
     node = r.know(obj)
     if PyModule_Check(obj):
-        return namespace(r, obj.__dict__)
+        return namespace(r, dict_of_module(obj))
     if node is None:
         return None
     names = obj.__dict__
@@ -346,7 +352,7 @@ cdef write_attribute(Recorder r, obj, str name, value):
             write_on(r, r.const_node(obj), obj, type_setattr, name, value)
         return
     if PyModule_Check(obj):
-        node = namespace(r, obj.__dict__)
+        node = namespace(r, dict_of_module(obj))
         r.note_write(node)
         r.written_key(node, "dict", name)
         r.const_node(obj)
@@ -381,14 +387,14 @@ cdef write_on(Recorder r, node, obj, setter, str name, value):
 
 cdef write_data_descriptor(Recorder r, obj, node, descriptor, str name, value):
     cdef type kind = type(descriptor)
-    if isinstance(descriptor, property):
+    if is_a(descriptor, property):
         know_constant(r, descriptor.fdel if value is ABSENT else descriptor.fset)
     elif kind is MEMBER and magpy_is_heap_type(descriptor.__objclass__):
         if node is not None:
             write_on(r, node, obj, object_setattr, name, value)
             r.written_key(node, "member", descriptor)
     elif kind is GETSET or kind is MEMBER:
-        if node is not None and node.kind == "tensor" or isinstance(obj, torch.Tensor):
+        if node is not None and node.kind == "tensor" or is_a(obj, torch.Tensor):
             return      # the tape sees it
         if node is not None:
             r.stop("object-write", f"attribute {name!r} of {type(obj).__name__}")
@@ -400,7 +406,7 @@ cdef write_module_attribute(Recorder r, module, str name, value):
     """A plain value set on an nn.Module. torch's __setattr__ then only looks that no
     parameter, buffer or submodule has the name, and writes the instance dict; that
     is noted at once. Parameters, buffers and submodules take the recorded way."""
-    if isinstance(value, PARAMETER_LIKE):
+    if is_a(value, PARAMETER_LIKE):
         return
     node = r.know(module)
     if node is None:

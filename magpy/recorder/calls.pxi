@@ -17,6 +17,13 @@ cdef object DESCRIPTORS = frozenset((types.MethodDescriptorType, types.WrapperDe
                                      types.ClassMethodDescriptorType))
 
 
+cdef object rule_of(func):
+    """The rule of something that was found where a user may have put anything: only what C code hashes is looked up."""
+    if magpy_hashes_by_identity(func) or PyCFunction_Check(func):
+        return RULES.get(func)
+    return None
+
+
 cdef dispatch_call(Recorder r, func, tuple args, kwargs):
     """*func*(*args, **kwargs) is about to be called: apply its rule."""
     cdef type cls = type(func)
@@ -122,12 +129,12 @@ cdef call_class_builtin(Recorder r, func, owner, str name, tuple args, kwargs):
     if found is not func:
         apply_rule(r, found, (owner,) + args, kwargs)
         return
-    for base in owner.__mro__:
+    for base in owner.__mro__ or ():
         found = base.__dict__.get(name)
         if found is not None:
-            rule = RULES.get(found)
+            rule = rule_of(found)
             if rule is None and name == "__new__":
-                rule = RULES.get(found) or RULES.get(base.__new__)
+                rule = rule_of(base.__new__)
             if rule is not None:
                 rule(r, func, args if name == "__new__" else (owner,) + args, kwargs or {})
                 return
@@ -138,7 +145,7 @@ cdef call_class_builtin(Recorder r, func, owner, str name, tuple args, kwargs):
 cdef unbound(Recorder r, func, owner, str name):
     """The method descriptor that a bound C method was made from. Not simply the first
     of its name in the MRO: that may be an override which called super()."""
-    for base in type(owner).__mro__:
+    for base in type(owner).__mro__ or ():
         found = base.__dict__.get(name)
         if found is not None and magpy_is_method_of(func, found):
             return found
@@ -178,7 +185,7 @@ cdef torch_operator(Recorder r, func, tuple args, kwargs):
 
 cdef call_class(Recorder r, cls, tuple args, kwargs):
     """type.__call__: metaclass, then __new__, then __init__."""
-    rule = RULES.get(cls)
+    rule = rule_of(cls)
     if rule is not None:
         rule(r, cls, args, kwargs or {})
         return
@@ -196,7 +203,7 @@ cdef make_instance(Recorder r, cls, tuple args, kwargs):
         r.stop("finalizer", cls.__qualname__)
     maker = look_up_type(r, cls, "__new__")
     setup = look_up_type(r, cls, "__init__")
-    if isinstance(maker, staticmethod):
+    if is_a(maker, staticmethod):
         know_constant(r, maker.__func__)
         maker = maker.__func__
     python_setup = PyFunction_Check(setup)
@@ -207,7 +214,7 @@ cdef make_instance(Recorder r, cls, tuple args, kwargs):
     if not PyFunction_Check(maker):
         call_maker(r, cls, maker, args, kwargs)
     if not python_setup and not PyFunction_Check(maker):
-        rule = RULES.get(setup)
+        rule = rule_of(setup)
         if rule is None:
             unknown_callable(r, setup)
         rule(r, setup, (None,) + args, kwargs or {})
@@ -222,7 +229,7 @@ cdef call_maker(Recorder r, cls, maker, tuple args, kwargs):
     """__new__ of a C type."""
     if maker is OBJECT_NEW:
         return
-    rule = RULES.get(maker)
+    rule = rule_of(maker)
     if rule is None:
         unknown_callable(r, maker)
     rule(r, maker, (cls,) + args, kwargs or {})
@@ -272,7 +279,7 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         apply_rule(r, method, args, None)
     else:
         read_class_value(r, method)
-        if isinstance(method, (staticmethod, classmethod)):
+        if is_a(method, (staticmethod, classmethod)):
             dispatch_call(r, method.__func__, args[1:], None)
     return True
 

@@ -4,12 +4,13 @@
 cdef object list_getitem = list.__getitem__
 cdef object dict_get = dict.get
 cdef object dict_keys = dict.keys
+cdef object dict_copy = dict.copy
 from collections import OrderedDict, deque
 cdef object ordered_keys = OrderedDict.keys
 
 
 cdef object base_keys(mapping):
-    return tuple(ordered_keys(mapping) if isinstance(mapping, OrderedDict) else dict_keys(mapping))
+    return tuple(ordered_keys(mapping) if is_a(mapping, OrderedDict) else dict_keys(mapping))
 
 
 cdef object snapshot(obj):
@@ -19,14 +20,16 @@ cdef object snapshot(obj):
     if type(obj) is deque:
         return list(obj)
     if PyDict_Check(obj):
-        return {key: dict_get(obj, key) for key in base_keys(obj)}
+        if is_a(obj, OrderedDict):
+            return {key: dict_get(obj, key) for key in base_keys(obj)}
+        return dict_copy(obj)       # it hashes nothing
     if PyAnySet_Check(obj):
         return tuple(items_of_set(obj))     # in its order, which a copy need not have
     return None
 
 
 cdef items_of_set(obj):
-    return set.__iter__(obj) if isinstance(obj, set) else frozenset.__iter__(obj)
+    return set.__iter__(obj) if is_a(obj, set) else frozenset.__iter__(obj)
 
 
 cdef object content_of(node):
@@ -39,7 +42,7 @@ cdef str item_path(node, key):
     if node.owner is not None:
         return f"{node.owner.path}.{key}"
     table = node.path.rpartition(".")
-    if table[2] in MODULE_TABLES and isinstance(key, str) and table[0]:
+    if table[2] in MODULE_TABLES and is_a(key, str) and table[0]:
         return f"{table[0]}[{key}]" if key.isdigit() else f"{table[0]}.{key}"
     return f"{node.path}[{key!r}]"
 
@@ -76,7 +79,7 @@ cdef Py_ssize_t base_length(obj) except -1:
         return tuple.__len__(obj)
     if type(obj) is deque:
         return len(obj)
-    return set.__len__(obj) if isinstance(obj, set) else frozenset.__len__(obj)
+    return set.__len__(obj) if is_a(obj, set) else frozenset.__len__(obj)
 
 
 cdef read_truth(Recorder r, obj):
@@ -140,7 +143,7 @@ cdef know_key(Recorder r, key):
     Looking a key up must run no code."""
     if is_leaf(key) or is_identity_leaf(key):
         return
-    if isinstance(key, torch.Tensor):
+    if is_a(key, torch.Tensor):
         r.stop("dict-key", "an outside set or dict of tensors")
     node = r.nodes.get(id(key))
     if node is None:
@@ -154,7 +157,7 @@ cdef bint hashed_in_c(key):
     """Can *key* be looked up without running code?"""
     cls = type(key)
     if cls is weakref.ref:
-        return isinstance(key(), type) and type(key()).__eq__ is type.__eq__
+        return is_a(key(), type) and type(key()).__eq__ is type.__eq__
     return cls.__hash__ is object.__hash__ and cls.__eq__ is object.__eq__
 
 
@@ -224,15 +227,30 @@ cdef read_key(Recorder r, mapping, key):
             r.stop("dict-key", f"{node.path} looked up by a {type(key).__name__}")
         know_key(r, key)
     content = content_of(node)
+    check_keys(r, node, content)
     value = dict_get(content, key, ABSENT)
     r.edge(node, "dict", key, value, item_path(node, key))
+
+
+cdef check_keys(Recorder r, node, content):
+    """A key that equals others by code of the user's may be in the way of any lookup."""
+    cdef object mark = (node.index, "safe keys", None)
+    if mark in r.seen:
+        return
+    for key in base_keys(content):
+        if type(key) is weakref.ref:
+            key = key()         # it is hashed and compared for the reference
+        if not (PyUnicode_CheckExact(key) or is_leaf(key) or is_identity_leaf(key)
+                or magpy_hashes_by_identity(key) or is_a(key, torch.Tensor)):
+            r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
+    r.seen[mark] = True
 
 
 cdef read_index(Recorder r, sequence, index):
     node = r.know(sequence)
     if node is None:
         return
-    if node.written or not isinstance(index, int):
+    if node.written or not is_a(index, int):
         read_content(r, sequence)
         return
     cdef Py_ssize_t size = base_length(sequence)

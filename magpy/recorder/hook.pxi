@@ -12,10 +12,12 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     cdef Recorder r = <Recorder>data
     cdef Handler handler
     cdef object interrupt = None
-    cdef Py_ssize_t edges, effects
+    cdef Py_ssize_t edges
     # CPython raises `tracing` while it runs an audit hook or a trace function: code that
     # watches the program and is no part of it.
     if r.paused or PyThreadState_GetUnchecked().tracing:
+        if r.handling and e.opcode == RESUME and not e.oparg & 3 and not PyThreadState_GetUnchecked().tracing:
+            check_rules_code(r, e)
         return 0
     if r.leaf_frame != NULL:
         if e.frame != <_PyInterpreterFrame *>r.leaf_frame:
@@ -31,6 +33,11 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
                 r.let_go()
                 return 0
         r.leaf_frame = NULL
+    if r.pending and r.pending[-1].frame == <size_t>e.frame:
+        settle(r, e)
+        if r.stop_reason is not None:
+            r.let_go()
+            return 0
     if r.watches:
         end_watches(r, <size_t>e.frame)
     if r.after:
@@ -38,39 +45,38 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
         if not r.hooked:
             return 0
     if e.event != PyExecState_INSTRUCTION:
-        if <size_t>e.frame in r.writing:
-            r.writing.discard(<size_t>e.frame)
-            handler = write_raised
-            if e.event != PyExecState_RAISE:
-                return 0
-        elif e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
+        if e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
             handler = check_generator
         else:
             return 0
     else:
         r.events += 1
-        r.writing.discard(<size_t>e.frame)
         handler = HANDLERS[e.opcode]
         if handler == NULL:
             return 0
+    cdef Py_ssize_t noted = len(r.effects)
+    if r.marks:
+        r.marks = []
     r.paused += 1
+    r.handling = True
     r.current_frame = e.frame
     edges = len(r.edges)
-    effects = len(r.effects)
     try:
         note_user_frame(r, e)
         handler(r, e)
         if len(r.edges) > edges:
             note_places(r, e, edges)
-        if len(r.effects) > effects:
-            r.writing.add(<size_t>e.frame)
+        if len(r.effects) != noted:
+            leave_pending(r, <size_t>e.frame, noted, None)
     except StopCapture as stop:
         r.note_stop(stop.reason, stop.detail)
+    except Exception as error:
+        leave_pending(r, <size_t>e.frame, noted, error)
     except BaseException as error:
         r.note_fault(error)
-        if not isinstance(error, Exception):
-            interrupt = error       # Ctrl-C while a rule ran is the user's, not ours
+        interrupt = error           # Ctrl-C while a rule ran is the user's, not ours
     finally:
+        r.handling = False
         r.paused -= 1
     if r.stop_reason is not None:
         r.let_go()
@@ -99,6 +105,24 @@ cdef int finish_calls(Recorder r, const PyExecState_EventInfo *e) noexcept:
     finally:
         r.paused -= 1
     return 0
+
+
+cdef check_rules_code(Recorder r, const PyExecState_EventInfo *e):
+    """A Python frame starts while a handler runs. Code of the user's must not: it would run
+    once more than the program says."""
+    code = <object><PyObject *>PyExecState_FrameCode(e.frame)
+    r.handling = False
+    rule = sys._getframe().f_back.f_code
+    if not places.is_installed(code.co_filename) and not runs_generated_code(e, rule.co_filename):
+        r.note_stop("internal-error", f"a rule ran {code.co_qualname}, below {rule.co_qualname}")
+    r.handling = True
+
+
+cdef bint runs_generated_code(const PyExecState_EventInfo *e, str caller):
+    """Code that a library made from text says nothing of whose it is: that of dataclasses and
+    namedtuples of libraries is told by who calls it, that of our own by its module."""
+    module = dict_get(<object>PyExecState_FrameGlobals(e.frame), "__name__")
+    return places.is_library(caller) and not places.is_own(caller) or str(module).startswith("namedtuple_")
 
 
 cdef bint leaves_frame(int opcode) noexcept:

@@ -3,6 +3,7 @@
 cdef extern from "Python.h":
     int PyType_Check(object o)
     int PyModule_Check(object o)
+    PyObject *magpy_module_dict "PyModule_GetDict"(object module)
     int PyCode_Check(object o)
     int PyCFunction_Check(object o)
     int PyFunction_Check(object o)
@@ -60,6 +61,12 @@ cdef extern from *:
     static inline int magpy_has_attributes(PyObject *function) {
         return ((PyFunctionObject *)function)->func_dict != NULL;
     }
+    static inline int magpy_hashes_by_identity(PyObject *o) {
+        return Py_TYPE(o)->tp_hash == PyBaseObject_Type.tp_hash;
+    }
+    static inline int magpy_is_subtype(PyObject *sub, PyObject *type) {
+        return PyType_IsSubtype((PyTypeObject *)sub, (PyTypeObject *)type);
+    }
     static inline PyObject *magpy_cell_content(PyObject *cell) {
         return PyCell_GET(cell);
     }
@@ -79,9 +86,19 @@ cdef extern from *:
     bint magpy_is_generic(object wrapper)
     bint magpy_has_attributes(object function)
     bint magpy_is_cython_function(object o)
+    bint magpy_hashes_by_identity(object o)
+    bint magpy_is_subtype(object sub, object type)
     PyObject *magpy_cell_content(PyObject *cell)
     PyObject *magpy_code_name(PyCodeObject *code, int i)
     PyObject *magpy_code_const(PyCodeObject *code, int i)
+
+cdef inline object dict_of_module(module):
+    return <object>magpy_module_dict(module)
+
+
+cdef bint is_a(obj, classes) except -1:
+    """isinstance() by the type alone: obj.__class__ may be code of the user's."""
+    return issubclass(type(obj), classes)
 
 cdef object SCALARS = frozenset((
     type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented),
@@ -101,6 +118,8 @@ cdef bint is_leaf(obj):
     """An immutable value without references to anything but such values."""
     cdef object item
     cdef type t = type(obj)
+    if not magpy_hashes_by_identity(t):
+        return False        # a metaclass's __hash__ is code of the user's
     if t in SCALARS or t in IDENTITY_SCALARS:
         return True
     if t is tuple or t is frozenset:
@@ -119,10 +138,12 @@ cdef object IDENTITY_SCALARS = frozenset((
 cdef bint is_identity_leaf(obj):
     """An object for which only "the same one" counts."""
     cdef type t = type(obj)
+    if not magpy_hashes_by_identity(t):
+        return PyType_Check(obj)
     if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
         return not (PyCFunction_Check(obj) and is_bound(obj))
-    return isinstance(t, enum.EnumType) or t in IDENTITY_TYPES or magpy_is_cython_function(obj) or (
-        magpy_is_heap_type(t) and isinstance(obj, tuple(IDENTITY_BASES)))
+    return is_a(t, enum.EnumType) or t in IDENTITY_TYPES or magpy_is_cython_function(obj) or (
+        magpy_is_heap_type(t) and is_a(obj, tuple(IDENTITY_BASES)))
 
 
 
@@ -185,6 +206,6 @@ cdef str path_of_constant(obj):
     if PyType_Check(obj):
         return f"{obj.__module__}.{obj.__qualname__}"
     name = getattr(obj, "__name__", None) if not PyDict_Check(obj) else None
-    if name is not None and isinstance(name, str):
+    if name is not None and is_a(name, str):
         return name
     return f"<{type(obj).__name__}>"

@@ -11,6 +11,7 @@ cdef int i_
 for i_ in range(256):
     HANDLERS[i_] = NULL
 
+cdef int RESUME = opmap["RESUME"]
 cdef int RETURN_VALUE = opmap["RETURN_VALUE"]
 cdef int RETURN_CONST = opmap["RETURN_CONST"]
 cdef int YIELD_VALUE = opmap["YIELD_VALUE"]

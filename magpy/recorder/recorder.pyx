@@ -51,6 +51,7 @@ include "containers.pxi"
 include "calls.pxi"
 include "increments.pxi"
 include "opcodes.pxi"
+include "pending.pxi"
 
 # Roots are edges without a parent node; nodes below a constant start from it.
 GLOBAL_NAMESPACE_OPS = frozenset(("type_lookup", "type_own"))
@@ -96,10 +97,12 @@ cdef class Recorder:
     cdef public long events
     cdef bint hooked
     cdef bint finalizers              # an outside object is held whose class has __del__
-    cdef set writing                  # frames whose current instruction has an effect
     cdef set generator_frames         # of generators made by the recording
     cdef list buffers                 # (node, object, content) of what read_buffer saw
     cdef list watches                 # values that C code will look at: see watch_values
+    cdef list pending                 # see pending.pxi
+    cdef list marks                   # (node, reference) that the current instruction is to write
+    cdef bint handling                # a handler runs
     cdef list after                   # what to do with the result of a C call: see after_call
     cdef int nested                   # rules that tell of calls made by C code
     cdef public object section        # the opaque call that runs (its name), or None
@@ -117,8 +120,9 @@ cdef class Recorder:
         self.identity_marks = set()
         self.buffers = []
         self.watches = []
+        self.pending = []
+        self.marks = []
         self.after = []
-        self.writing = set()
         self.generator_frames = set()
         self.leaf_frame = NULL
         self.increment_frame = NULL
@@ -148,6 +152,10 @@ cdef class Recorder:
     def resume(self):
         self.paused -= 1
 
+    cpdef run_users_code(self):
+        """The rule that runs now is going to call a function of the user's, knowingly."""
+        self.handling = False
+
     @property
     def allows_outcomes(self):
         """May the graph check values that depend on tensor data?"""
@@ -166,6 +174,7 @@ cdef class Recorder:
         if self.stop_reason is None:
             filename, lineno, function = self.user_place()
             self.stop_reason = Stop(reason, detail, filename, lineno, function)
+            self.pending.clear()
             self.finish()
 
     cpdef note_fault(self, error):
@@ -308,11 +317,11 @@ cdef class Recorder:
         elsewhere may be made anew for each call, so their code and closure count."""
         if op in GLOBAL_NAMESPACE_OPS:
             return True
-        return (isinstance(value, types.FunctionType) and parent is not None
+        return (is_a(value, types.FunctionType) and parent is not None
                 and parent.const and op == "dict")
 
     cdef add_node(self, load, parent, value, str text):
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             node = self.new_node(value, "tensor", text, False)
             self.edges.append(Edge(load, parent, ("tensor", node.meta), node, text))
             return node
@@ -531,7 +540,10 @@ cdef class Recorder:
             op = "attr"
         if node.written_keys is None:
             node.written_keys = {}
-        node.written_keys[(op, key)] = ABSENT
+        mark = (op, key)
+        if mark not in node.written_keys:
+            self.marks.append((node, mark))
+        node.written_keys[mark] = ABSENT
 
 
 include "user_frames.pxi"

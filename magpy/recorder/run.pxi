@@ -67,6 +67,10 @@ cdef run_recorded(recording, on_stop):
             if compiling is not None:
                 torch.compiler._is_compiling_flag = compiling
     recording.events = r.events
+    for left in r.pending:
+        if left.fault is not None:
+            r.note_fault(left.fault)
+            break
     if recording.exception is not None:
         r.note_stop("exception", type(recording.exception).__name__)
     if not r.stopped:

@@ -8,7 +8,7 @@ from magpy.recorder.callables.objects import subclass_hook
 from magpy.recorder.callables.sequences import sorts
 from magpy.recorder.callables.reads import (
     compare, compared, each_item, index, is_tensor, nothing, operate, plain, stops, text, truth, values)
-from magpy.recorder.callables.registry import add, rule
+from magpy.recorder.callables.registry import add, is_a, rule
 
 
 # ---- attributes ---------------------------------------------------------------------------
@@ -26,19 +26,19 @@ def exact(r, name):
 
 @rule(getattr, hasattr, kind="reads")
 def get_attribute(r, func, args, kwargs):
-    if isinstance(args[1], str):
+    if is_a(args[1], str):
         r.read_attr(args[0], exact(r, args[1]))
 
 
 @rule(setattr, kind="mutates")
 def set_attribute(r, func, args, kwargs):
-    if isinstance(args[1], str):
+    if is_a(args[1], str):
         r.write_attr(args[0], exact(r, args[1]), args[2])
 
 
 @rule(delattr, kind="mutates")
 def delete_attribute(r, func, args, kwargs):
-    if isinstance(args[1], str):
+    if is_a(args[1], str):
         r.delete_attr(args[0], exact(r, args[1]))
 
 
@@ -52,9 +52,9 @@ def is_callable(r, func, args, kwargs):
 def instance_dict(r, func, args, kwargs):
     if not args:
         return              # the frame's own names
-    if isinstance(args[0], type):
+    if is_a(args[0], type):
         r.read_attr(args[0], "__dict__")
-    elif isinstance(args[0], types.ModuleType):
+    elif is_a(args[0], types.ModuleType):
         r.read_attr(args[0], "__dict__")
     else:
         r.read_instance_dict(args[0])
@@ -194,15 +194,15 @@ def class_statement(r, func, args, kwargs):
     if any(type(base).__module__ == "typing" or type(base) is types.GenericAlias for base in bases):
         bases = types.resolve_bases(bases)      # Generic[T], list[int]
     for base in bases:
-        if not isinstance(base, type):
+        if not is_a(base, type):
             r.stop("unknown-callable", "a class with a base that is no class")
         subclass_hook(r, base)
     meta = kwargs.get("metaclass", type(bases[0]) if bases else type)
     for meta in {meta, *map(type, bases)} - {type}:
         for name in ("__prepare__", "__new__", "__init__", "__call__"):
             found = r.type_lookup(meta, name)
-            if isinstance(found, (staticmethod, classmethod)) and found is not ABSENT \
-                    and isinstance(found.__func__, types.FunctionType):
+            if is_a(found, (staticmethod, classmethod)) and found is not ABSENT \
+                    and is_a(found.__func__, types.FunctionType):
                 r.know_constant(found.__func__)
 
 

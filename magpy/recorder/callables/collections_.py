@@ -8,7 +8,7 @@ from magpy.recorder.callables import mappings, sequences
 from magpy.recorder.callables.reads import (
     calls, compare, each_item, hashes, index, internal, items_of, known, plain, same_or_equal,
     stops, text)
-from magpy.recorder.callables.registry import FIELD_TYPES, KINDS, RULES, add, rule, slots
+from magpy.recorder.callables.registry import FIELD_TYPES, KINDS, RULES, add, is_a, rule, slots
 
 # ---- OrderedDict: a dict with its own methods -------------------------------------------------
 
@@ -38,6 +38,9 @@ def ordered_update(r, func, args, kwargs):
         return
     if new is None:
         r.stop("object-write", "update of an outside dict, from an iterator")
+    if not all(mappings.safe_key(key) for key, _ in new):
+        r.stop("dict-key", "an object put into an outside dict")
+    new = dict(new)
     if r.mutate(args[0], OrderedDict.update, (args[0], new)):
         for key in new:
             if plain(key):
@@ -103,7 +106,7 @@ def entry_made(r, mapping, key):
 @rule(*slots(defaultdict, "copy __copy__ __repr__ __or__ __ror__"), kind="reads")
 def default_dict_method(r, func, args, kwargs):
     for arg in args:
-        if isinstance(arg, dict):
+        if is_a(arg, dict):
             r.read_content(arg)
     if func.__name__ == "__repr__":
         text(r, args[0].default_factory, "__repr__")
@@ -156,7 +159,7 @@ def deque_getitem(r, func, args, kwargs):
     __add__ __mul__ __rmul__ __repr__ copy __copy__ count index"""), kind="reads")
 def deque_method(r, func, args, kwargs):
     for arg in args:
-        if isinstance(arg, deque):
+        if is_a(arg, deque):
             r.read_content(arg)
     if func.__name__ in ("__contains__", "count", "index"):
         for item in args[0]:
@@ -164,7 +167,7 @@ def deque_method(r, func, args, kwargs):
     elif func.__name__ == "__repr__":
         for item in args[0]:
             text(r, item, "__repr__")
-    elif len(args) == 2 and isinstance(args[1], deque):
+    elif len(args) == 2 and is_a(args[1], deque):
         for a, b in zip(*args):
             same_or_equal(r, a, b)
             if func.__name__ not in ("__eq__", "__ne__", "__add__"):
@@ -199,7 +202,7 @@ add(mappings.simple_iterator, "reads", *slots(type(iter(deque())), "__iter__ __n
 @rule(*slots(_collections._tuplegetter, "__get__"), kind="reads")
 def namedtuple_field(r, func, args, kwargs):
     descriptor, obj = args[:2]
-    if isinstance(obj, tuple):
+    if is_a(obj, tuple):
         r.read_index(obj, descriptor.__reduce__()[1][0])
 
 

@@ -20,7 +20,7 @@ import torch
 from magpy.recorder.callables.effects import calling_frame
 from magpy.recorder.callables.reads import (
     CONTAINERS, internal, iterates, name_of, plain, stops, value)
-from magpy.recorder.callables.registry import COPIES_VALUES, RULES, add, rule, slots
+from magpy.recorder.callables.registry import COPIES_VALUES, RULES, add, is_a, rule, slots
 
 
 @rule(copy.deepcopy, kind="allocates")
@@ -46,7 +46,7 @@ def code_of(function):
     """The code objects of a function and of the functions in it."""
     found = [function.__code__]
     for code in found:
-        found += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        found += [const for const in code.co_consts if is_a(const, types.CodeType)]
     return found
 
 
@@ -97,7 +97,7 @@ def reduced(r, func, args, kwargs):
     kind = type(obj)
     reducer = r.type_lookup(kind, "__reduce__")
     if reducer is not object.__dict__["__reduce__"]:
-        if not isinstance(reducer, types.FunctionType):
+        if not is_a(reducer, types.FunctionType):
             r.special("__reduce__", (obj,))
         return
     if type(protocol) is not int or protocol < 2:
@@ -106,9 +106,9 @@ def reduced(r, func, args, kwargs):
         r.know_constant(function)
     for name in ("__getnewargs_ex__", "__getnewargs__", "__getstate__"):
         r.special(name, (obj,))
-    if isinstance(obj, list):
+    if is_a(obj, list):
         iterates(r, obj)
-    elif isinstance(obj, dict):
+    elif is_a(obj, dict):
         r.special("items", (obj,))
 
 
@@ -129,7 +129,7 @@ add(stops("object-read"), "reads", *slots(object, "__reduce__"))
         for name in ("__getnewargs__",) if name in cls.__dict__], kind="reads")
 def new_arguments(r, func, args, kwargs):
     value(r, args[0])
-    if isinstance(args[0], tuple):
+    if is_a(args[0], tuple):
         r.read_content(args[0])
 
 

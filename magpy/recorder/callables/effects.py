@@ -14,7 +14,7 @@ import warnings
 
 from magpy.recorder.callables.reads import (
     CONTAINERS, is_tensor, name_of, plain, stops, text, value, watch)
-from magpy.recorder.callables.registry import LEAF_CODE, add, rule
+from magpy.recorder.callables.registry import LEAF_CODE, add, is_a, rule
 
 ENUM_TEXTS = (enum.Enum.__str__, enum.IntEnum.__str__, int.__repr__, str.__str__)
 
@@ -33,10 +33,10 @@ def settled(r, obj, depth=0):
     """Is the text of *obj* told by values alone, which guards hold? Reads them."""
     if plain(obj):
         return True
-    if isinstance(obj, enum.Enum):
+    if is_a(obj, enum.Enum):
         return type(obj).__str__ in ENUM_TEXTS and type(obj).__repr__ in (
             enum.Enum.__repr__, int.__repr__)
-    if type(type(obj)) is type and isinstance(obj, type):
+    if type(type(obj)) is type and is_a(obj, type):
         text(r, obj, "__repr__")
         return type(obj) is type
     if type(obj) not in CONTAINERS or depth > 50:
@@ -69,7 +69,7 @@ def text_method(obj):
     method = type(obj).__str__
     if method is object.__str__:
         method = type(obj).__repr__
-    return method if isinstance(method, types.FunctionType) else None
+    return method if is_a(method, types.FunctionType) else None
 
 
 def fill_in(r, effect, args, places):
@@ -115,7 +115,7 @@ def print_text(r, func, args, kwargs):
     r.effect(print, tuple(given), dict(kwargs))
     if not places:
         r.leaf()            # a stream that was put in place of stdout may be Python code
-    elif isinstance(getattr(type(stream or sys.stdout), "write", None), types.FunctionType):
+    elif is_a(getattr(type(stream or sys.stdout), "write", None), types.FunctionType):
         r.stop("effect", f"print of a {type(args[places[0]]).__qualname__} to a stream in Python")
     else:
         fill_in(r, r.effects[-1], args, places)
@@ -123,7 +123,7 @@ def print_text(r, func, args, kwargs):
 
 def prints_inside(r, stream, args):
     """To a stream of the recording's own: what it has written follows from its arguments."""
-    if not isinstance(stream, (io.StringIO, io.BytesIO)):
+    if not is_a(stream, (io.StringIO, io.BytesIO)):
         r.read_attr(stream, "write")
     for arg in args:
         text(r, arg)
@@ -290,7 +290,7 @@ def get_logger(r, func, args, kwargs):
     value(r, name)
     if name:
         loggers = logging.Logger.manager.loggerDict
-        if not isinstance(loggers.get(name), logging.Logger):
+        if not is_a(loggers.get(name), logging.Logger):
             r.stop("effect", "a new logger")
         r.edge(r.const_node(loggers, "logging.Logger.manager.loggerDict"), "dict", name,
                logging.getLogger(name), f"logging.getLogger({name!r})")

@@ -8,7 +8,7 @@ import types
 
 from magpy.recorder.callables.reads import (
     calls, calls_later, is_c, plain, value, values, watch)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 ENCODER = json.encoder.c_make_encoder
 SCANNER = json.decoder.scanner.c_make_scanner
@@ -43,7 +43,7 @@ def encode(r, func, args, kwargs):
 
 
 def is_python(func):
-    return isinstance(func, (types.FunctionType, types.MethodType))
+    return is_a(func, (types.FunctionType, types.MethodType))
 
 
 def written(r, obj, depth):
@@ -53,11 +53,11 @@ def written(r, obj, depth):
         return
     if depth > 200:
         r.stop("object-read", "containers nested too deeply, or in a cycle")
-    if isinstance(obj, (list, tuple)):
+    if is_a(obj, (list, tuple)):
         r.read_content(obj)
-        for item in (list if isinstance(obj, list) else tuple).__iter__(obj):
+        for item in (list if is_a(obj, list) else tuple).__iter__(obj):
             written(r, item, depth + 1)
-    elif isinstance(obj, dict):
+    elif is_a(obj, dict):
         if is_python(type(obj).items):
             r.stop("unknown-callable", f"json of a {type(obj).__qualname__}")
         r.read_content(obj)
@@ -65,7 +65,7 @@ def written(r, obj, depth):
             if not plain(key):
                 r.stop("dict-key", f"json of a key of type {type(key).__qualname__}")
             written(r, item, depth + 1)
-    elif isinstance(obj, (str, int, float)):
+    elif is_a(obj, (str, int, float)):
         value(r, obj)
     else:
         r.know(obj)

@@ -5,10 +5,10 @@ import types
 
 from magpy.recorder.callables.reads import (
     calls, internal, items_of, nothing, text, truth, values, watch)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 EXCEPTIONS = [each for each in vars(builtins).values()
-              if isinstance(each, type) and issubclass(each, BaseException)]
+              if is_a(each, type) and issubclass(each, BaseException)]
 
 
 def raised(r, func, args, kwargs):
@@ -49,10 +49,10 @@ def group_method(r, func, args, kwargs):
     """By a class, a tuple of classes, or a function."""
     internal(r, args[0])
     for arg in args[1:]:
-        if isinstance(arg, (types.FunctionType, types.MethodType)):
+        if is_a(arg, (types.FunctionType, types.MethodType)):
             calls(r, arg, ())
             watch(r, getattr(arg, "__func__", arg), lambda found: truth(r, found))
         elif func.__name__ == "derive":
             items_of(r, arg)
-        elif not isinstance(arg, type):
+        elif not is_a(arg, type):
             values(r, func, (arg,), {})

@@ -6,7 +6,7 @@ import types
 from magpy.recorder.callables.sequences import BY_FUNCTION
 from magpy.recorder.callables.reads import (
     calls, fixed, hashes, is_c, items_of, iterates, known, nothing, plain, stops)
-from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule, slots
+from magpy.recorder.callables.registry import IDENTITY_TYPES, add, is_a, rule, slots
 
 PARTIAL = functools.partial
 CACHED = functools._lru_cache_wrapper
@@ -18,9 +18,9 @@ def partial_made(r, func, args, kwargs):
     """partial(partial(f, ...), ...) takes over what the inner one holds."""
     inner = args[1] if func is PARTIAL.__new__ else args[0]
     known(r, func, args[1:], kwargs)
-    if isinstance(inner, PARTIAL):
+    if is_a(inner, PARTIAL):
         parts_of(r, inner)
-    elif not isinstance(inner, types.FunctionType):
+    elif not is_a(inner, types.FunctionType):
         r.know(inner)
 
 
@@ -94,6 +94,7 @@ def result_now(r, cached, args, kwargs, name):
     if key in r.asked:
         return
     question = functools.partial(cached, *args, **kwargs)
+    r.run_users_code()
     try:
         result = question()
     except Exception:

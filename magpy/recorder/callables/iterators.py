@@ -11,7 +11,7 @@ import types
 from magpy.recorder.callables.reads import (
     TIMELESS, calls, calls_later, index, inputs, is_c, iterates, makes_new, name_of, remaining,
     same_or_equal, truth, unseen, watch)
-from magpy.recorder.callables.registry import KINDS, TORCH_OPERATORS, add, rule, slots
+from magpy.recorder.callables.registry import KINDS, TORCH_OPERATORS, add, is_a, rule, slots
 
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 CALLABLE_ITERATOR = type(iter(int, 1))
@@ -26,19 +26,19 @@ def kind_of(func):
         return "calls"
     kind = KINDS.get(func)
     owner = getattr(func, "__self__", None)
-    if kind is None and isinstance(owner, type):
+    if kind is None and is_a(owner, type):
         kind = KINDS.get(next((vars(base)[func.__name__] for base in owner.__mro__
                                if func.__name__ in vars(base)), None))
-    elif kind is None and isinstance(func, types.BuiltinFunctionType) and owner is not None:
+    elif kind is None and is_a(func, types.BuiltinFunctionType) and owner is not None:
         kind = KINDS.get(getattr(type(owner), func.__name__, None))
-    elif kind is None and isinstance(func, GETTERS):
+    elif kind is None and is_a(func, GETTERS):
         kind = "calls"
     return kind
 
 
 def changes_own(r, func):
     """Does *func* change an object of the recording's own? When does not matter, then."""
-    return kind_of(func) == "mutates" and isinstance(func, types.BuiltinFunctionType) \
+    return kind_of(func) == "mutates" and is_a(func, types.BuiltinFunctionType) \
         and r.know(func.__self__) is None
 
 
@@ -48,11 +48,11 @@ def changes_own(r, func):
 def callback_type(r, func, args, kwargs):
     if args and args[0] is not None:
         callback = args[0]
-        if isinstance(callback, types.FunctionType):
+        if is_a(callback, types.FunctionType):
             r.know(callback)
-        elif isinstance(callback, types.MethodType):
+        elif is_a(callback, types.MethodType):
             calls(r, callback, ())
-        elif kind_of(callback) not in TIMELESS and not isinstance(callback, type) \
+        elif kind_of(callback) not in TIMELESS and not is_a(callback, type) \
                 and not changes_own(r, callback):
             r.stop("unknown-callable", f"{func.__name__} of {name_of(callback)}")
     for source in args[1:]:
@@ -136,9 +136,9 @@ def generator_method(r, func, args, kwargs):
     if r.know(args[0]) is not None:
         r.stop("external-generator", args[0].__qualname__)
     for thrown in args[1:] if func.__name__ == "throw" else ():
-        if isinstance(thrown, BaseException) and r.know(thrown) is not None:
+        if is_a(thrown, BaseException) and r.know(thrown) is not None:
             r.stop("object-write", f"an outside {type(thrown).__qualname__} is thrown")
-        if isinstance(thrown, type):
+        if is_a(thrown, type):
             r.call(thrown, (), {})
 
 
@@ -190,7 +190,7 @@ def next_item(r, func, args, kwargs):
 def iter_made(r, func, args, kwargs):
     if len(args) == 1:
         iterates(r, args[0])
-    elif not isinstance(args[0], types.FunctionType):
+    elif not is_a(args[0], types.FunctionType):
         calls_later(r, args[0])
     else:
         r.know(args[0])

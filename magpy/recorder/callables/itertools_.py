@@ -9,9 +9,9 @@ import types
 from magpy.recorder.callables.reads import (
     calls_later, each_item, index, is_c, items_of, iterates, makes_new, name_of, nothing, number,
     operate, same_or_equal, truth, unseen, watch)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
-TYPES = [each for each in vars(itertools).values() if isinstance(each, type)]
+TYPES = [each for each in vars(itertools).values() if is_a(each, type)]
 WITH_FUNCTION = {itertools.starmap: 0, itertools.filterfalse: 0, itertools.takewhile: 0,
                  itertools.dropwhile: 0, itertools.accumulate: 1, itertools.groupby: 1}
 
@@ -30,7 +30,7 @@ def calls_c(iterator):
     parts = iterator.__reduce__()[1]
     if kind in (map, filter) and (parts[0] is None or is_c(parts[0])):
         return True
-    return any(calls_c(each) for each in parts if not isinstance(each, int))
+    return any(calls_c(each) for each in parts if not is_a(each, int))
 
 
 @rule(itertools.chain, itertools.product, itertools.zip_longest, itertools.combinations,
@@ -41,7 +41,7 @@ def composed(r, func, args, kwargs):
     if set(kwargs) - {"repeat", "fillvalue", "n", "r", "strict"}:
         r.stop("unknown-callable", f"itertools.{func.__name__} with its iterable by name")
     for arg in args:
-        if arg is not None and not isinstance(arg, int):
+        if arg is not None and not is_a(arg, int):
             hidden(r, arg)
     if func is itertools.compress:
         each_item(r, args[1], lambda item: truth(r, item))
@@ -105,7 +105,7 @@ def internal_iterator(r, func, args, kwargs):
         r.stop("external-iterator", type(args[0]).__qualname__)
     if type(args[0]) in DECIDED_BY:
         for part in gc.get_referents(args[0]):
-            if isinstance(part, (types.FunctionType, types.MethodType)):
+            if is_a(part, (types.FunctionType, types.MethodType)):
                 watch(r, getattr(part, "__func__", part), DECIDED_BY[type(args[0])](r))
 
 

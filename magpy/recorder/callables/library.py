@@ -14,7 +14,7 @@ import typing
 
 from magpy.recorder.callables.reads import (
     fixed, internals, is_tensor, known, nothing, stops, values)
-from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, rule, slots
+from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, is_a, rule, slots
 
 # ---- re ------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def pattern_method(r, func, args, kwargs):
 @rule(PATTERN.sub, PATTERN.subn, kind="calls")
 def substituted(r, func, args, kwargs):
     replacement = kwargs.get("repl", args[1] if len(args) > 1 else None)
-    if isinstance(replacement, types.FunctionType):
+    if is_a(replacement, types.FunctionType):
         r.know(replacement)
     elif callable(replacement):
         r.stop("unknown-callable", "a regular expression's replacement by C code")
@@ -75,7 +75,7 @@ def abc_check(r, func, args, kwargs):
     hooks that run for a class that is itself registered decide nothing."""
     cls, obj = args
     kind = obj if func is _abc._abc_subclasscheck else type(obj)
-    if not isinstance(kind, type):
+    if not is_a(kind, type):
         return
     r.know(obj)
     r.read_mro(kind)
@@ -103,10 +103,10 @@ def signature(r, func, args, kwargs):
     """Of a Python function: made from its code, its defaults and its annotations."""
     target = getattr(args[0], "__func__", args[0])
     r.know(args[0])
-    if isinstance(target, type) and r.is_internal(target):
+    if is_a(target, type) and r.is_internal(target):
         return              # recorded
     for _ in range(20):
-        if not isinstance(target, types.FunctionType) or kwargs:
+        if not is_a(target, types.FunctionType) or kwargs:
             r.stop("unknown-callable", "inspect.signature of no plain function")
         for name in ("__code__", "__defaults__", "__kwdefaults__", "__annotations__",
                      "__signature__", "__text_signature__", "__wrapped__"):

@@ -9,8 +9,8 @@ from collections import OrderedDict
 
 from magpy.recorder.callables.reads import (
     DICT_VIEWS, SIMPLE_ITERATORS, each_item, fixed, hashes, internal, items_of, nothing,
-    same_or_equal, stops, text, unseen, watch)
-from magpy.recorder.callables.registry import add, rule, slots
+    safe_key, same_or_equal, stops, text, unseen, watch)
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 # ---- dicts ------------------------------------------------------------------------
 
@@ -24,7 +24,7 @@ def dict_len(r, func, args, kwargs):
 def dict_repr(r, func, args, kwargs):
     for item in items_of(r, args[0]):
         text(r, item, "__repr__")
-        if isinstance(args[0], dict):
+        if is_a(args[0], dict):
             text(r, dict.__getitem__(args[0], item), "__repr__")
 
 
@@ -42,7 +42,7 @@ def dict_getitem(r, func, args, kwargs):
     mapping, key = args
     hashes(r, key)
     r.read_key(mapping, key)
-    if type(mapping) is not dict and not dict.__contains__(mapping, key):
+    if type(mapping) is not dict and (r.know(mapping) is None or not dict.__contains__(mapping, key)):
         r.special("__missing__", (mapping, key))
 
 
@@ -54,7 +54,7 @@ def dict_content(r, func, args, kwargs):
 @rule(*slots(dict, "__eq__ __ne__"))
 def dict_equal(r, func, args, kwargs):
     left, right = args
-    if not isinstance(right, dict):
+    if not is_a(right, dict):
         return
     r.read_content(left)
     r.read_content(right)
@@ -62,6 +62,9 @@ def dict_equal(r, func, args, kwargs):
         return
     for key in dict.__iter__(left):
         hashes(r, key)
+        if not safe_key(key):
+            r.stop("dict-key", f"dicts that have a {type(key).__qualname__} as key are compared")
+    for key in dict.__iter__(left):
         if dict.__contains__(right, key):
             same_or_equal(r, dict.__getitem__(left, key), dict.__getitem__(right, key))
 
@@ -71,7 +74,7 @@ add(nothing, "pure", *slots(dict, "__lt__ __le__ __gt__ __ge__"))
 
 @rule(*slots(dict, "__or__ __ror__"), kind="allocates")
 def dict_union(r, func, args, kwargs):
-    if all(isinstance(arg, dict) for arg in args):
+    if all(is_a(arg, dict) for arg in args):
         for arg in args:
             r.read_content(arg)
 
@@ -109,7 +112,7 @@ def dict_delitem(r, func, args, kwargs):
 def dict_setdefault(r, func, args, kwargs):
     hashes(r, args[1])
     r.read_key(args[0], args[1])
-    if not dict.__contains__(args[0], args[1]):
+    if r.know(args[0]) is not None and not dict.__contains__(args[0], args[1]):
         change_key(r, args[0], args[1], func, args, kwargs)
 
 
@@ -117,7 +120,7 @@ def dict_setdefault(r, func, args, kwargs):
 def dict_pop(r, func, args, kwargs):
     hashes(r, args[1])
     r.read_key(args[0], args[1])
-    if dict.__contains__(args[0], args[1]):
+    if r.know(args[0]) is not None and dict.__contains__(args[0], args[1]):
         change_key(r, args[0], args[1], func, args, kwargs)
 
 
@@ -141,8 +144,10 @@ def dict_update(r, func, args, kwargs):
         return
     if new is None:
         changes_by_generator(r, owner, others, kwargs)
-    elif r.mutate(owner, dict.update, (owner, new)):
-        for key in new:
+    elif not all(safe_key(key) for key, _ in new):
+        r.stop("dict-key", "an object put into an outside dict")
+    elif r.mutate(owner, dict.update, (owner, dict(new))):
+        for key, _ in new:
             if fixed(key):
                 r.written_key(node, "dict", key)
 
@@ -157,6 +162,8 @@ def changes_by_generator(r, owner, sources, kwargs):
     def given(pair):
         if type(pair) not in (tuple, list) or len(pair) != 2:
             r.stop("object-write", "update of an outside dict by no plain pair")
+        if not safe_key(pair[0]):
+            r.stop("dict-key", "an object put into an outside dict")
         keys.append(pair[0])
     watch(r, sources[0], given)
     changed_at_end(r, owner, keys, kwargs)
@@ -165,6 +172,8 @@ def changes_by_generator(r, owner, sources, kwargs):
 def changed_at_end(r, owner, keys, more=()):
     """The entries of *keys*, a list that grows while C code changes them, are an effect."""
     node = r.know(owner)
+    if not all(safe_key(key) for key in dict.__iter__(owner)):
+        r.stop("dict-key", "an outside dict that has objects as keys is updated")
     r.note_write(node)
     done = len(r.effects)
 
@@ -180,26 +189,25 @@ def changed_at_end(r, owner, keys, more=()):
 
 
 def merged(r, others, kwargs):
-    """What dict(*others, **kwargs) will hold; None when an iterator will tell."""
-    new = {}
+    """The pairs of which dict(*others, **kwargs) is made; None when an iterator will tell."""
+    new = []
     for other in others:
         part = entries(r, other)
         if part is None:
             return None
-        new.update(part)
-    new.update(kwargs)
-    return new
+        new += part
+    return new + list(kwargs.items())
 
 
 def entries(r, source):
-    """The entries of a mapping, or of an iterable of pairs."""
-    if isinstance(source, dict):
+    """The entries of a mapping, or of an iterable of pairs, as pairs: a dict of them would hash the keys."""
+    if is_a(source, dict):
         r.type_lookup(type(source), "__iter__")
         r.type_lookup(type(source), "keys")
         if type(source).__iter__ not in (dict.__iter__, OrderedDict.__iter__):
             return None
         r.read_content(source)
-        return {key: dict.__getitem__(source, key) for key in dict.__iter__(source)}
+        return list((OrderedDict if is_a(source, OrderedDict) else dict).items(source))
     if type(source) is types.MappingProxyType:
         internal(r, source)
         return entries(r, r.behind_proxy(source))
@@ -213,10 +221,10 @@ def entries(r, source):
         return None
     for pair in pairs:
         items_of(r, pair)
-        if type(pair) not in (tuple, list):
+        if type(pair) not in (tuple, list) or len(pair) != 2:
             return None
         hashes(r, pair[0])
-    return dict(pairs)
+    return pairs
 
 
 # ---- views and iterators --------------------------------------------------------

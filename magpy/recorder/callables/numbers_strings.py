@@ -12,7 +12,7 @@ import torch
 from magpy.recorder.callables.reads import (
     convert, each_item, fixed, index, internals, is_tensor, items_of, nothing, number, plain,
     text, value, values)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 VALUE_TYPES = (int, float, complex, bool, str, bytes, range, slice, torch.Size)
 BUFFERS = (bytearray, memoryview, array.array)
@@ -24,7 +24,7 @@ def operands(r, func, args, kwargs):
     """Operators look at operands of their own kind only; others are asked by their
     reflected method, which is a call of its own."""
     for arg in args:
-        if isinstance(arg, VALUE_TYPES + BUFFERS):
+        if is_a(arg, VALUE_TYPES + BUFFERS):
             value(r, arg)
 
 
@@ -33,7 +33,7 @@ def method_arguments(r, func, args, kwargs):
     for arg in (*args, *kwargs.values()):
         if fixed(arg):
             continue
-        if isinstance(arg, (list, tuple, dict, *VALUE_TYPES, *BUFFERS)):
+        if is_a(arg, (list, tuple, dict, *VALUE_TYPES, *BUFFERS)):
             value(r, arg)
         else:
             convert(r, arg, "__index__")
@@ -86,7 +86,7 @@ def str_format(r, func, args, kwargs):
     if func is str.format_map:
         given, kwargs = (), args[1]
         value(r, kwargs)
-        if not isinstance(kwargs, dict):
+        if not is_a(kwargs, dict):
             r.stop("unknown-callable", "str.format_map of a mapping")
     try:
         parts = list(_string.formatter_parser(str.__str__(args[0])))
@@ -141,17 +141,17 @@ def formatted(r, obj):
 def str_modulo(r, func, args, kwargs):
     value(r, args[0])
     given = args[1]
-    if isinstance(given, dict):
+    if is_a(given, dict):
         r.read_deep(given)
         given = tuple(dict.values(given))
-    if not isinstance(given, tuple):
+    if not is_a(given, tuple):
         given = (given,)
     for arg in given:
         if not plain(arg):
             r.special("__str__", (arg,))
             if is_tensor(arg) or type(arg).__repr__ is not object.__repr__:
                 r.special("__repr__", (arg,))
-            if isinstance(args[0], bytes):
+            if is_a(args[0], bytes):
                 value(r, arg)
             for name in ("__index__", "__int__", "__float__", "__bytes__"):     # %d, %f, %b
                 r.special(name, (arg,))
@@ -190,7 +190,7 @@ def str_type(r, func, args, kwargs):
 @rule(bytes, kind="pure")
 def bytes_type(r, func, args, kwargs):
     for arg in (*args[:1], *kwargs.values()):
-        if isinstance(arg, VALUE_TYPES + BUFFERS):
+        if is_a(arg, VALUE_TYPES + BUFFERS):
             value(r, arg)
         elif not r.special("__bytes__", (arg,)) and not r.special("__index__", (arg,)):
             items_of(r, arg)

@@ -5,7 +5,7 @@ import math
 import types
 
 from magpy.recorder.callables.reads import convert, each_item, index, number
-from magpy.recorder.callables.registry import add, rule
+from magpy.recorder.callables.registry import add, is_a, rule
 
 OF_INTEGERS = (math.gcd, math.lcm, math.isqrt, math.factorial, math.comb, math.perm)
 OF_ITEMS = (math.fsum, math.prod, math.sumprod, math.dist)
@@ -39,6 +39,6 @@ def of_numbers(r, func, args, kwargs):
 
 for _module in (math, cmath):
     for _function in vars(_module).values():
-        if isinstance(_function, types.BuiltinFunctionType) and \
+        if is_a(_function, types.BuiltinFunctionType) and \
                 _function not in (*OF_INTEGERS, *OF_ITEMS, *ROUNDING):
             add(of_numbers, "pure", _function)

@@ -14,7 +14,7 @@ import torch
 
 from magpy.recorder.callables.draws import NUMPY_DRAWS, drawn
 from magpy.recorder.callables.reads import fixed, is_tensor, stops, value
-from magpy.recorder.callables.registry import BUFFER_TYPES, FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, add
+from magpy.recorder.callables.registry import BUFFER_TYPES, FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, add, is_a
 from magpy.refgraph.graph import ABSENT
 
 
@@ -25,17 +25,17 @@ def own_numbers(r, func, args, kwargs):
 
 
 def numeric(r, arg, depth):
-    if isinstance(arg, (list, tuple)) and depth < 10:
+    if is_a(arg, (list, tuple)) and depth < 10:
         value(r, arg)
         for item in arg:
             numeric(r, item, depth + 1)
     elif type(arg) is slice:
         numeric(r, (arg.start, arg.stop, arg.step), depth + 1)
-    elif isinstance(arg, (numpy.ndarray, numpy.generic)):
+    elif is_a(arg, (numpy.ndarray, numpy.generic)):
         if arg.dtype.hasobject or type(arg) not in BUFFER_TYPES:
             r.stop("object-read", f"a numpy.{type(arg).__name__} of {arg.dtype}")
         r.read_buffer(arg)
-    elif not fixed(arg) and not is_tensor(arg) and not isinstance(arg, numpy.dtype):
+    elif not fixed(arg) and not is_tensor(arg) and not is_a(arg, numpy.dtype):
         # The tape sees who asks for a tensor's data.
         r.stop("unknown-callable", f"numpy with a {type(arg).__qualname__}")
 
@@ -75,7 +75,7 @@ DTYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
 
 def methods_of(cls):
     return [found for name, found in cls.__dict__.items()
-            if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType))
+            if is_a(found, (types.MethodDescriptorType, types.WrapperDescriptorType))
             and name not in NO_METHODS]
 
 
@@ -90,7 +90,7 @@ def random_functions():
             if callable(found) and not name.startswith("__") and name not in NUMPY_DRAWS:
                 yield found
     for found in vars(numpy.random).values():
-        if isinstance(found, type) or type(found).__name__ == "cython_function_or_method":
+        if is_a(found, type) or type(found).__name__ == "cython_function_or_method":
             yield found
 
 
@@ -105,7 +105,7 @@ def install():
     add(own_numbers, "pure", numpy.lib.array_utils.normalize_axis_index)
     add(own_numbers, "allocates", *[
         found for found in (getattr(numpy, name) for name in MADE_BY_C)
-        if isinstance(found, types.BuiltinFunctionType)])
+        if is_a(found, types.BuiltinFunctionType)])
     add(method, "calls", *[getattr(numpy, name) for name in MADE_BY_PYTHON], numpy.finfo, numpy.iinfo)
     kinds = {base for kind in numpy.sctypeDict.values() for base in kind.__mro__
              if issubclass(base, numpy.generic) and not issubclass(base, numpy.void)}

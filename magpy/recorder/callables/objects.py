@@ -11,7 +11,7 @@ from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import (
     calls, fixed, internal, is_tensor, items_of, known, nothing, same_or_equal,
     stops, text, value)
-from magpy.recorder.callables.registry import RULES, add, rule, slots
+from magpy.recorder.callables.registry import RULES, add, is_a, rule, slots
 
 DATA_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
@@ -32,7 +32,7 @@ def identity_hashed(r, func, args, kwargs):
 
 @rule(object.__new__, kind="allocates")
 def bare_object(r, func, args, kwargs):
-    if args and isinstance(args[0], type) and r.type_lookup(args[0], "__del__") is not ABSENT:
+    if args and is_a(args[0], type) and r.type_lookup(args[0], "__del__") is not ABSENT:
         r.stop("finalizer", args[0].__qualname__)
 
 
@@ -58,13 +58,13 @@ def object_format(r, func, args, kwargs):
 def generic_getattr(r, func, args, kwargs):
     obj, name = args
     cls = type(obj)
-    if cls.__getattribute__ is func or isinstance(obj, (type, types.ModuleType)):
+    if cls.__getattribute__ is func or is_a(obj, (type, types.ModuleType)):
         r.read_attr(obj, name)
         return
     descriptor = r.type_lookup(cls, name)
     if is_data_descriptor(descriptor):
-        if isinstance(descriptor, property):
-            if isinstance(descriptor.fget, types.FunctionType):
+        if is_a(descriptor, property):
+            if is_a(descriptor.fget, types.FunctionType):
                 r.know_constant(descriptor.fget)
                 return
         elif name == "__class__":
@@ -96,17 +96,17 @@ def generic_delattr(r, func, args, kwargs):
 
 def change_attribute(r, obj, name, func, args, new):
     cls = type(obj)
-    if isinstance(obj, type):
+    if is_a(obj, type):
         return              # a TypeError is to come
-    if type(obj).__setattr__ is func or isinstance(obj, types.ModuleType):
+    if type(obj).__setattr__ is func or is_a(obj, types.ModuleType):
         r.write_attr(obj, name, new) if new is not ABSENT else r.delete_attr(obj, name)
         return
     descriptor = r.type_lookup(cls, name)
-    slot = isinstance(descriptor, types.MemberDescriptorType)
+    slot = is_a(descriptor, types.MemberDescriptorType)
     if is_data_descriptor(descriptor) and not slot:
-        if isinstance(descriptor, property):
+        if is_a(descriptor, property):
             setter = descriptor.fdel if new is ABSENT else descriptor.fset
-            if isinstance(setter, types.FunctionType):
+            if is_a(setter, types.FunctionType):
                 r.know_constant(setter)
                 return
         if is_tensor(obj) or r.know(obj) is not None:
@@ -135,7 +135,7 @@ def type_of(r, func, args, kwargs):
 def subclass_hook(r, base):
     """``__init_subclass__`` of a base, which C code calls for a new class."""
     hook = r.type_lookup(base, "__init_subclass__")
-    if isinstance(hook, (classmethod, staticmethod)):
+    if is_a(hook, (classmethod, staticmethod)):
         r.know_constant(hook.__func__)
     elif hook in RULES:
         RULES[hook](r, hook, (base,), {})
@@ -149,13 +149,13 @@ def class_made(r, func, args, kwargs):
     meta, name, bases, namespace = args
     for base in bases:
         r.know(base)
-        if isinstance(base, type):
+        if is_a(base, type):
             subclass_hook(r, base)
-    if isinstance(namespace, dict):
+    if is_a(namespace, dict):
         internal(r, namespace)
         for item in namespace.values():
             setter = r.type_lookup(type(item), "__set_name__")
-            if setter is not ABSENT and not isinstance(setter, types.FunctionType) \
+            if setter is not ABSENT and not is_a(setter, types.FunctionType) \
                     and type(item) is not property:
                 r.stop("unknown-callable", f"{type(item).__qualname__}.__set_name__")
 
@@ -209,7 +209,7 @@ def is_instance(r, func, args, kwargs):
 @rule(issubclass, kind="reads")
 def is_subclass(r, func, args, kwargs):
     obj, cls = args
-    if isinstance(obj, type):
+    if is_a(obj, type):
         r.read_mro(obj)
     instance_of(r, obj, cls, "__subclasscheck__")
 
@@ -217,7 +217,7 @@ def is_subclass(r, func, args, kwargs):
 def instance_of(r, obj, cls, method):
     if method == "__instancecheck__" and type(obj) is cls:
         return
-    if isinstance(cls, tuple):
+    if is_a(cls, tuple):
         r.read_content(cls)
         for each in cls:
             instance_of(r, obj, each, method)
@@ -238,7 +238,7 @@ def plain_check(r, func, args, kwargs):
     if cls not in type(obj).__mro__ and not fixed(obj) and not is_tensor(obj):
         r.type_lookup(type(obj), "__getattribute__")
         found = r.type_lookup(type(obj), "__class__")
-        if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+        if is_a(found, property) and is_a(found.fget, types.FunctionType):
             r.know_constant(found.fget)
         elif found is not object.__dict__["__class__"]:
             r.stop("object-read", f"__class__ of {type(obj).__qualname__}")
@@ -246,14 +246,14 @@ def plain_check(r, func, args, kwargs):
 
 @rule(*slots(type, "__subclasscheck__"), kind="reads")
 def plain_subclass_check(r, func, args, kwargs):
-    if isinstance(args[1], type):
+    if is_a(args[1], type):
         r.read_mro(args[1])
 
 
 @rule(types.UnionType.__instancecheck__, types.UnionType.__subclasscheck__,
       kind="reads")
 def union_check(r, func, args, kwargs):
-    """Reached only by name; isinstance() looks into a union itself."""
+    """Reached only by name; is_a() looks into a union itself."""
     r.stop("unknown-callable", func.__qualname__)
 
 
@@ -314,7 +314,7 @@ def field_read(r, func, args, kwargs):
       kind="calls")
 def call_method(r, func, args, kwargs):
     """f.__call__(...)"""
-    target = args[0].__func__ if isinstance(args[0], staticmethod) else args[0]
+    target = args[0].__func__ if is_a(args[0], staticmethod) else args[0]
     calls(r, target, args[1:], kwargs)
 
 
@@ -339,13 +339,13 @@ def simple_namespace(r, func, args, kwargs):
 @rule(*slots(types.SimpleNamespace, "__eq__ __ne__ __repr__ __reduce__ __replace__"), kind="reads")
 def namespace_method(r, func, args, kwargs):
     for arg in args:
-        if isinstance(arg, types.SimpleNamespace):
+        if is_a(arg, types.SimpleNamespace):
             r.read_instance_dict(arg)
             r.read_content(vars(arg))
     if func.__name__ == "__repr__":
         for item in vars(args[0]).values():
             text(r, item, "__repr__")
-    elif func.__name__ in ("__eq__", "__ne__") and isinstance(args[1], types.SimpleNamespace):
+    elif func.__name__ in ("__eq__", "__ne__") and is_a(args[1], types.SimpleNamespace):
         for name, item in vars(args[0]).items():
             if name in vars(args[1]):
                 same_or_equal(r, item, vars(args[1])[name])

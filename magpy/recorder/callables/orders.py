@@ -10,7 +10,7 @@ import types
 
 from magpy.recorder.callables.reads import (
     calls, compare, compared, index, is_c, items_of, plain, watch)
-from magpy.recorder.callables.registry import add, rule
+from magpy.recorder.callables.registry import add, is_a, rule
 
 SEQUENCES = (list, tuple, str, bytes, range)
 
@@ -65,11 +65,11 @@ def inserted(r, func, args, kwargs):
 
 # ---- heapq ------------------------------------------------------------------------------------
 
-@rule(*[each for each in vars(_heapq).values() if isinstance(each, types.BuiltinFunctionType)],
+@rule(*[each for each in vars(_heapq).values() if is_a(each, types.BuiltinFunctionType)],
       kind="mutates")
 def heap_changed(r, func, args, kwargs):
     heap = args[0]
-    if not isinstance(heap, list):
+    if not is_a(heap, list):
         return              # a TypeError is to come
     r.read_content(heap)
     for item in (*list.__iter__(heap), *args[1:]):

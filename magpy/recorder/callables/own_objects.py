@@ -18,7 +18,7 @@ import zlib
 from magpy.recorder.callables.draws import drawn
 from magpy.recorder.callables.reads import (
     CONTAINERS, each_item, fixed, internal, name_of, value, values)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 NOT_METHODS = frozenset(("__new__", "__init__", "__getattribute__", "__sizeof__", "__reduce__",
                          "__reduce_ex__", "__setstate__", "__class_getitem__", "__repr__",
@@ -35,7 +35,7 @@ def methods(cls, without=""):
 
 def taken(r, arg):
     """C code takes the value of *arg*, or those of its items."""
-    if fixed(arg) or isinstance(arg, CONTAINERS) or not hasattr(type(arg), "__next__"):
+    if fixed(arg) or is_a(arg, CONTAINERS) or not hasattr(type(arg), "__next__"):
         value(r, arg)
     else:
         each_item(r, arg, lambda item: value(r, item))
@@ -50,7 +50,7 @@ def own_method(r, func, args, kwargs):
 def made(r, func, args, kwargs):
     """The type is called, or its __new__ or __init__ with the type or object first."""
     for arg in (*args, *kwargs.values()):
-        if not isinstance(arg, type):
+        if not is_a(arg, type):
             taken(r, arg)
 
 
@@ -72,7 +72,7 @@ add(own_method, "reads", *slots(memoryview, "__enter__ __exit__"))
     _checkClosed _checkSeekable _checkReadable _checkWritable seekable readable writable isatty"""),
       kind="calls")
 def stream_method(r, func, args, kwargs):
-    if not isinstance(args[0], (io.StringIO, io.BytesIO)) or r.know(args[0]) is not None:
+    if not is_a(args[0], (io.StringIO, io.BytesIO)) or r.know(args[0]) is not None:
         r.stop("effect", f"{name_of(func)} of {type(args[0]).__qualname__}")
 
 
@@ -105,7 +105,7 @@ for _cls in (type(zlib.compressobj()), type(zlib.decompressobj())):
 
 def held(r, func, args, kwargs):
     """Holds its arguments, or gives back what it holds. One that would wait never returns."""
-    if args and not isinstance(args[0], type):
+    if args and not is_a(args[0], type):
         internal(r, args[0])
     for arg in args[1:]:
         r.know(arg)

@@ -20,7 +20,7 @@ import unicodedata
 import zlib
 
 from magpy.recorder.callables.reads import internal, value, values
-from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, add, rule, slots
+from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, add, is_a, rule, slots
 
 
 def functions(module, names):
@@ -67,7 +67,7 @@ def unpacks(r, func, args, kwargs):
 @rule(struct.pack_into, *slots(struct.Struct, "pack_into"), kind="mutates")
 def packs_into(r, func, args, kwargs):
     for arg in args:
-        if not isinstance(arg, struct.Struct):
+        if not is_a(arg, struct.Struct):
             value(r, arg)
 
 

@@ -19,7 +19,7 @@ from collections import OrderedDict, deque
 
 import torch
 
-from magpy.recorder.callables.registry import BUFFER_TYPES, IDENTITY_TYPES, KINDS, RULES, TORCH_OPERATORS
+from magpy.recorder.callables.registry import BUFFER_TYPES, IDENTITY_TYPES, KINDS, RULES, TORCH_OPERATORS, is_a
 
 SCALARS = frozenset((
     type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented),
@@ -53,17 +53,17 @@ def plain(obj):
 def fixed(obj):
     """Plain, or an object that is its own value (a type, a function of C, an enum member)."""
     kind = type(obj)
-    return (plain(obj) or isinstance(obj, FIXED) or kind in IDENTITY_TYPES
-            or isinstance(kind, enum.EnumType))
+    return (plain(obj) or is_a(obj, FIXED) or kind in IDENTITY_TYPES
+            or is_a(kind, enum.EnumType))
 
 
 def is_tensor(obj):
-    return isinstance(obj, torch.Tensor)
+    return is_a(obj, torch.Tensor)
 
 
 def is_c(func):
     """Is *func* run by C code alone, so that its effect must be told by a rule?"""
-    return not isinstance(func, (types.FunctionType, types.MethodType)) or func in RULES
+    return not is_a(func, (types.FunctionType, types.MethodType)) or func in RULES
 
 
 def name_of(func):
@@ -76,7 +76,7 @@ def value(r, obj):
     """C code reads the value of *obj*, an instance of a builtin type or of a subclass."""
     if fixed(obj) or is_tensor(obj):
         return
-    if isinstance(obj, CONTAINERS) or type(obj) is slice:
+    if is_a(obj, CONTAINERS) or type(obj) is slice:
         r.read_deep(obj)
     elif type(obj) in BUFFER_TYPES:
         r.read_buffer(obj)
@@ -139,7 +139,7 @@ def convert(r, obj, *names):
     """Conversion of *obj* by the first of the methods *names* that its type has."""
     if fixed(obj):
         return
-    if isinstance(obj, (*NUMBERS, str, bytes, bytearray)):
+    if is_a(obj, (*NUMBERS, str, bytes, bytearray)):
         value(r, obj)
     for name in names:
         if r.special(name, (obj,)):
@@ -164,7 +164,7 @@ def text(r, obj, conversion="__str__"):
 
 def truth(r, obj):
     """bool(obj)."""
-    if fixed(obj) and not isinstance(obj, type):
+    if fixed(obj) and not is_a(obj, type):
         return
     if type(obj) in CONTAINERS:
         r.read_truth(obj)
@@ -188,11 +188,19 @@ def hashes(r, key):
         r.type_lookup(kind, "__eq__")
 
 
+def safe_key(key):
+    """Can a rule look *key* up without running code of the user's?"""
+    kind = type(key)
+    if kind is tuple:
+        return all(safe_key(item) for item in key)
+    return fixed(key) or kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+
+
 def compare(r, a, b, name="__eq__"):
     """a == b, or another comparison, by the methods of their types."""
     if plain(a) and plain(b):
         return
-    if type(b) is not type(a) and isinstance(b, type(a)):
+    if type(b) is not type(a) and is_a(b, type(a)):
         a, b, name = b, a, REFLECTED[name]
     r.special(name, (a, b))
     if type(a) is not type(b):
@@ -208,14 +216,14 @@ def compared(r, obj, name="__lt__", depth=0):
         return
     kind = type(obj)
     for base in (list, tuple):
-        if isinstance(obj, base) and getattr(kind, name) is getattr(base, name):
+        if is_a(obj, base) and getattr(kind, name) is getattr(base, name):
             if depth > 50:
                 r.stop("object-read", "containers nested too deeply, or in a cycle")
             r.read_content(obj)
             for item in base.__iter__(obj):
                 compared(r, item, name, depth + 1)
             return
-    if r.know(obj) is not None or isinstance(getattr(kind, name), types.FunctionType):
+    if r.know(obj) is not None or is_a(getattr(kind, name), types.FunctionType):
         compare(r, obj, obj, "__eq__")
         compare(r, obj, obj, name)
 
@@ -226,7 +234,7 @@ def same_or_equal(r, a, b):
         r.stop("object-read", "a container with a NaN was compared")
     if fixed(a) and fixed(b):
         return
-    if not (isinstance(a, CONTAINERS) or isinstance(b, CONTAINERS)):
+    if not (is_a(a, CONTAINERS) or is_a(b, CONTAINERS)):
         r.compare_identity(a, b)
     if a is not b:
         compare(r, a, b)
@@ -380,7 +388,7 @@ def by_python(r, kind, on_item):
     """Iteration that a class does in Python. Returns whether it does."""
     for name in ("__next__", "__iter__", "__getitem__"):
         method = getattr(kind, name, None)
-        if isinstance(method, types.FunctionType):
+        if is_a(method, types.FunctionType):
             if name == "__iter__" and not method.__code__.co_flags & inspect.CO_GENERATOR:
                 watch(r, method, lambda iterator: unseen(r, iterator, on_item))
             else:
@@ -402,14 +410,14 @@ def flattened(r, on_item):
 
 def unseen_part(r, part, on_item, depth):
     """Something that a C iterator holds: its source, its function, items kept for later."""
-    if isinstance(part, (types.FunctionType, types.MethodType)):
+    if is_a(part, (types.FunctionType, types.MethodType)):
         watch(r, getattr(part, "__func__", part), on_item)
     elif type(part) in CONTAINERS:
         for item in part:
             on_item(item)
     elif hasattr(type(part), "__next__"):
         unseen(r, part, on_item, depth + 1)
-    elif callable(part) and not isinstance(part, type) and not makes_new(part):
+    elif callable(part) and not is_a(part, type) and not makes_new(part):
         r.stop("unknown-callable", f"values of {name_of(part)}, from an iterator")
 
 
@@ -432,7 +440,7 @@ HOLDS = (type, itertools.repeat)
 
 def calls(r, func, args, kwargs=None):
     """C code calls *func* with these arguments."""
-    if isinstance(func, types.FunctionType) and func not in RULES:
+    if is_a(func, types.FunctionType) and func not in RULES:
         r.know(func)
     else:
         r.call(func, args, kwargs or {})
@@ -440,9 +448,9 @@ def calls(r, func, args, kwargs=None):
 
 def calls_later(r, func):
     """C code will call *func* with arguments that cannot be told now."""
-    if isinstance(func, types.FunctionType) and func not in RULES:
+    if is_a(func, types.FunctionType) and func not in RULES:
         r.know(func)
-    elif isinstance(func, types.MethodType):
+    elif is_a(func, types.MethodType):
         calls(r, func, ())
     elif func in TORCH_OPERATORS or func in HOLDS or KINDS.get(func) == "pure":
         pass

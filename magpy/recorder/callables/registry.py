@@ -57,6 +57,12 @@ def add(function, kind, *callables):
         KINDS[callable_] = kind
 
 
+def is_a(obj, classes):
+    """Is *obj* by its type an instance of *classes*? isinstance() would ask obj.__class__, too, and that may be code
+    of the user's, which a rule must not run."""
+    return issubclass(type(obj), classes)
+
+
 def slots(cls, names):
     """The C methods of *cls* itself that are called so; names it lacks are left out."""
     return [cls.__dict__[name] for name in names.split() if name in cls.__dict__]

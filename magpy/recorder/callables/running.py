@@ -7,7 +7,7 @@ import types
 
 from magpy.recorder.callables.effects import calling_frame
 from magpy.recorder.callables.reads import fixed, known, plain, stops, value, values
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 
 @rule(eval, exec, kind="calls")
@@ -20,7 +20,7 @@ def run_text(r, func, args, kwargs):
     r.know(source)
     spaces += [kwargs[name] for name in ("globals", "locals") if kwargs.get(name) is not None]
     for space in spaces:
-        if r.know(space) is not None and not (isinstance(space, dict) and "__builtins__" in space):
+        if r.know(space) is not None and not (is_a(space, dict) and "__builtins__" in space):
             r.stop("object-write", f"{func.__name__} in an outside namespace")
 
 

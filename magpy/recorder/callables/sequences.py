@@ -12,7 +12,7 @@ from operator import itemgetter
 from magpy.recorder.callables.reads import (
     calls, compare, fixed, hashes, index, is_c, items_of, makes_new, nothing, plain, same_or_equal,
     stops, text, value, watch)
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 
 ORDERINGS = "__lt__ __le__ __gt__ __ge__"
 
@@ -60,7 +60,7 @@ def sequence_search(r, func, args, kwargs):
 
 def search(r, sequence, wanted):
     r.read_content(sequence)
-    base = list if isinstance(sequence, list) else tuple
+    base = list if is_a(sequence, list) else tuple
     for item in base.__iter__(sequence):
         same_or_equal(r, item, wanted)
         if item is wanted:
@@ -71,7 +71,7 @@ def search(r, sequence, wanted):
       kind="allocates")
 def sequence_joined(r, func, args, kwargs):
     for arg in args:
-        if isinstance(arg, (list, tuple)):
+        if is_a(arg, (list, tuple)):
             r.read_content(arg)
         elif func.__name__ != "__add__":
             index(r, arg)
@@ -81,7 +81,7 @@ def sequence_joined(r, func, args, kwargs):
 def sequence_equal(r, func, args, kwargs):
     base = func.__objclass__
     left, right = args
-    if not isinstance(right, base):
+    if not is_a(right, base):
         return
     r.read_content(left)
     r.read_content(right)
@@ -94,7 +94,7 @@ def sequence_equal(r, func, args, kwargs):
 def sequence_order(r, func, args, kwargs):
     base = func.__objclass__
     left, right = args
-    if not isinstance(right, base):
+    if not is_a(right, base):
         return
     r.read_content(left)
     r.read_content(right)

@@ -2,7 +2,7 @@
 an outside set reads all of it."""
 
 from magpy.recorder.callables.reads import each_item, fixed, hashes, items_of, nothing, stops, text
-from magpy.recorder.callables.registry import add, rule, slots
+from magpy.recorder.callables.registry import add, is_a, rule, slots
 from magpy.recorder.callables.sequences import copied
 
 # ---- sets -------------------------------------------------------------------------
@@ -14,7 +14,7 @@ def ordered(r, items):
 
 
 def set_items(obj):
-    return (set if isinstance(obj, set) else frozenset).__iter__(obj)
+    return (set if is_a(obj, set) else frozenset).__iter__(obj)
 
 
 @rule(*slots(set, "__len__"), *slots(frozenset, "__len__"))
@@ -65,7 +65,7 @@ SET_QUESTIONS = """__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __rand__ __
 @rule(*slots(set, SET_QUESTIONS), *slots(frozenset, SET_QUESTIONS))
 def set_algebra(r, func, args, kwargs):
     for arg in args:
-        if isinstance(arg, (set, frozenset)):
+        if is_a(arg, (set, frozenset)):
             r.read_content(arg)
         elif func.__name__[:2] != "__":
             each_item(r, arg, lambda item: hashes(r, item))
@@ -113,12 +113,12 @@ def set_take(r, func, args, kwargs):
       kind="mutates")
 def set_update(r, func, args, kwargs):
     owner, others = args[0], args[1:]
-    if func.__name__[:2] == "__" and not isinstance(others[0], (set, frozenset)):
+    if func.__name__[:2] == "__" and not is_a(others[0], (set, frozenset)):
         return
     outside = r.know(owner) is not None
     copies = []
     for other in others:
-        if isinstance(other, (set, frozenset)):
+        if is_a(other, (set, frozenset)):
             r.read_content(other)
         else:
             each_item(r, other, lambda item: hashes(r, item))
@@ -132,7 +132,7 @@ def set_update(r, func, args, kwargs):
 # ---- constructors -------------------------------------------------------------------
 
 def takes_keys(r, source):
-    if isinstance(source, (set, frozenset)):
+    if is_a(source, (set, frozenset)):
         r.read_content(source)
     else:
         each_item(r, source, lambda item: hashes(r, item))

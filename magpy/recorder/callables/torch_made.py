@@ -6,7 +6,7 @@ the call is over, and entered as the result of an operation that makes the same.
 import torch
 
 from magpy.refgraph.graph import ABSENT
-from magpy.recorder.callables.registry import rule
+from magpy.recorder.callables.registry import is_a, rule
 from magpy.recorder.torch_checks import tensors_in
 
 TENSOR_TYPES = [torch.Tensor, *torch._tensor_classes]
@@ -31,7 +31,7 @@ def after(r, enter):
 def variable(r, func, args, kwargs):
     """Variable(data, requires_grad=…): *data*, detached."""
     data = kwargs.get("data", args[1] if len(args) > 1 else None)
-    if not isinstance(data, torch.Tensor):
+    if not is_a(data, torch.Tensor):
         r.stop("unknown-tensor", "Variable without data")
     read_arguments(r, args[1:], kwargs)
     after(r, lambda tape, result: tape.record_leaf(torch.Tensor.detach, (data,), result))
@@ -55,9 +55,9 @@ def legacy_constructor(r, func, args, kwargs):
     data = args[0] if args else kwargs.get("data", kwargs.get("other", kwargs.get("size", ())))
 
     def enter(tape, result):
-        if isinstance(data, torch.Tensor) and data.dim() > 0:
+        if is_a(data, torch.Tensor) and data.dim() > 0:
             tape.record_result(alias, (data,), {}, result)
-        elif isinstance(data, (int, torch.Size)):
+        elif is_a(data, (int, torch.Size)):
             tape.record_result(torch.empty, (tuple(result.shape),),
                                {"dtype": result.dtype, "device": result.device}, result)
         elif tape.constants.value_known((args, kwargs)):

@@ -11,7 +11,7 @@ import types
 
 import torch
 
-from magpy.recorder.callables.registry import TORCH_OPERATORS
+from magpy.recorder.callables.registry import TORCH_OPERATORS, is_a
 
 # Not seen by a function mode (or not at all a tensor operation).
 UNSEEN = frozenset("""
@@ -32,7 +32,7 @@ def collect():
     for name in torch._C._VariableFunctionsClass.__dict__:
         enter(name, getattr(functions, name))
     for name, method in torch._C.TensorBase.__dict__.items():
-        if isinstance(method, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        if is_a(method, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             enter(name, method)
     for module in MODULES:
         for name, function in vars(getattr(torch._C, module)).items():
@@ -41,7 +41,7 @@ def collect():
 
 
 def enter(name, function):
-    if name not in UNSEEN and isinstance(function, (
+    if name not in UNSEEN and is_a(function, (
             types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
         TORCH_OPERATORS.add(function)
 

@@ -15,7 +15,7 @@ import torch.utils.checkpoint
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import nothing, stops, values
 from magpy.recorder.torch_mode import Tape
-from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, PREPARE, add, rule
+from magpy.recorder.callables.registry import FIELD_TYPES, IDENTITY_TYPES, LEAF_CODE, PREPARE, add, is_a, rule
 
 C = torch._C
 
@@ -217,7 +217,7 @@ add(stops("leaf-mutation"), "mutates", *[C.TensorBase.__dict__[name] for name in
 
 @rule(type(torch.FloatTensor).__instancecheck__, kind="reads")
 def is_tensor_of_type(r, func, args, kwargs):
-    """isinstance(x, torch.FloatTensor): by dtype and device, which are guarded."""
+    """is_a(x, torch.FloatTensor): by dtype and device, which are guarded."""
     r.know(args[1])
 
 

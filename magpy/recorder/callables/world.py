@@ -12,16 +12,16 @@ import types
 import weakref
 
 from magpy.recorder.callables.reads import hashes, nothing, plain, stops, values
-from magpy.recorder.callables.registry import RULES, add, rule, slots
+from magpy.recorder.callables.registry import RULES, add, is_a, rule, slots
 
 
 def functions_of(module):
     return [each for each in vars(module).values()
-            if isinstance(each, types.BuiltinFunctionType)]
+            if is_a(each, types.BuiltinFunctionType)]
 
 
 def methods_of(cls):
-    return [each for each in cls.__dict__.values() if isinstance(
+    return [each for each in cls.__dict__.values() if is_a(
         each, (types.MethodDescriptorType, types.WrapperDescriptorType))]
 
 
@@ -128,7 +128,7 @@ def dereferenced(r, func, args, kwargs):
 def reference_compared(r, func, args, kwargs):
     """By what they refer to."""
     for arg in args:
-        if isinstance(arg, weakref.ref):
+        if is_a(arg, weakref.ref):
             node, obj = r.know(arg), arg()
             if node is not None and not node.const:
                 r.stop("object-read", "comparison of an outside weak reference")

@@ -59,8 +59,10 @@ cdef int load_super_attr(Recorder r, const PyExecState_EventInfo *e) except -1:
     if global_super is not super:
         dispatch_call(r, global_super, (cls, obj) if e.oparg & 2 else (), None)
         return 0
-    if not isinstance(cls, type):
+    if not PyType_Check(cls):
         return 0
-    start = obj if isinstance(obj, type) and issubclass(obj, cls) else type(obj)
+    start = obj if PyType_Check(obj) and magpy_is_subtype(obj, cls) else type(obj)
+    if not magpy_is_subtype(start, cls):
+        r.stop("object-read", f"super of a {start.__qualname__} that says it is a {cls.__qualname__}")
     read_super_attribute(r, cls, obj, start, name)
     return 0

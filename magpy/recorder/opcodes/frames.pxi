@@ -11,12 +11,6 @@ cdef int check_generator(Recorder r, const PyExecState_EventInfo *e) except -1:
     return 0
 
 
-cdef int write_raised(Recorder r, const PyExecState_EventInfo *e) except -1:
-    """The instruction that writes outside raised, having done all of it, a part, or nothing.
-    Its effect must not be done again."""
-    r.stop("object-write", "a write that raised an exception")
-
-
 cdef int resume(Recorder r, const PyExecState_EventInfo *e) except -1:
     check_generator(r, e)
     if e.oparg & 3:

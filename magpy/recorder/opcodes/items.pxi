@@ -83,7 +83,7 @@ cdef hashes(Recorder r, key):
     """*key* goes into a dict or set of the recording's own."""
     if is_leaf(key) or is_identity_leaf(key):
         return
-    if type(key).__hash__ is object.__hash__ or isinstance(key, torch.Tensor):
+    if type(key).__hash__ is object.__hash__ or is_a(key, torch.Tensor):
         r.observe_identity(key)
     elif PyTuple_CheckExact(key):
         read_deep(r, key, 0)

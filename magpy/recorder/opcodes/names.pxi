@@ -54,6 +54,10 @@ cdef int store_global(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 
 cdef int delete_global(Recorder r, const PyExecState_EventInfo *e) except -1:
+    names = <object>PyExecState_FrameGlobals(e.frame)
+    name = name_at(e, e.oparg)
+    if not provenance.is_created(<PyObject *>names):    # whether it is there decides what happens
+        r.edge(namespace(r, names), "dict", name, dict_get(names, name, ABSENT), name)
     write_global(r, e, dict.__delitem__, (name_at(e, e.oparg),))
     return 0
 

@@ -16,7 +16,7 @@ cdef int binary_op(Recorder r, const PyExecState_EventInfo *e) except -1:
     cdef str name = BINARY[e.oparg % 13]
     if e.oparg >= 13 and type(left) not in SCALARS:
         if apply_special(r, f"__i{name}__", (left, right)) \
-                and isinstance(left, IN_PLACE) and not magpy_is_heap_type(type(right)):
+                and is_a(left, IN_PLACE) and not magpy_is_heap_type(type(right)):
             return 0    # done there
     apply_special(r, f"__{name}__", (left, right))
     if type(right) is not type(left):

@@ -28,7 +28,7 @@ cdef int raise_(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 
 cdef raises(Recorder r, error):
-    if isinstance(error, BaseException) and r.know(error) is not None:
+    if is_a(error, BaseException) and r.know(error) is not None:
         r.stop("object-write", f"an outside {type(error).__qualname__} is raised")
 
 
@@ -41,7 +41,7 @@ cdef int check_exception(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 cdef read_error_class(Recorder r, error):
     read_mro(r, type(error))
-    if isinstance(error, BaseExceptionGroup):
+    if is_a(error, BaseExceptionGroup):
         for each in error.exceptions:
             read_error_class(r, each)
 
@@ -94,7 +94,7 @@ cdef int import_from(Recorder r, const PyExecState_EventInfo *e) except -1:
     module = top(e, 1)
     cdef str name = name_at(e, e.oparg)
     read_attribute(r, module, name)
-    if PyModule_Check(module) and name not in module.__dict__:      # it looks there, too
+    if PyModule_Check(module) and name not in dict_of_module(module):      # it looks there, too
         full = f"{module.__name__}.{name}"
         r.edge(namespace(r, sys.modules), "dict", full, sys.modules.get(full, ABSENT),
                f"sys.modules[{full!r}]")
@@ -111,6 +111,9 @@ cdef int get_len(Recorder r, const PyExecState_EventInfo *e) except -1:
     return 0
 
 
+cdef object OBJECT_CLASS = object.__dict__["__class__"]
+
+
 cdef int match_class(Recorder r, const PyExecState_EventInfo *e) except -1:
     subject = top(e, 3)
     cls = top(e, 2)
@@ -119,10 +122,18 @@ cdef int match_class(Recorder r, const PyExecState_EventInfo *e) except -1:
         read_attribute(r, cls, "__match_args__")
         names = tuple(getattr(cls, "__match_args__", ()))[:e.oparg] + names
     dispatch_call(r, isinstance, (subject, cls), None)
-    for name in names:
-        if isinstance(subject, cls) and type(name) is str:
+    for name in names if may_be(subject, cls) else ():
+        if type(name) is str:
             read_attribute(r, subject, name)
     return 0
+
+
+cdef bint may_be(obj, cls):
+    """Can is_a(obj, cls) be true? It is not asked: it may run code of the user's."""
+    cdef type kind = type(obj)
+    cdef PyObject *own = _PyType_Lookup(<PyTypeObject *><PyObject *>kind, <PyObject *>"__class__")
+    return (not PyType_Check(cls) or type(cls) is not type or magpy_is_subtype(kind, cls)
+            or own != <PyObject *>OBJECT_CLASS or kind.__getattribute__ is not object.__getattribute__)
 
 
 cdef int match_keys(Recorder r, const PyExecState_EventInfo *e) except -1:
