@@ -169,7 +169,7 @@ cdef apply_rule(Recorder r, func, tuple args, kwargs):
 cdef unknown_callable(Recorder r, func):
     module = getattr(func, "__module__", None) or getattr(
         getattr(func, "__objclass__", None), "__module__", None)
-    name = getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+    name = getattr(func, "__qualname__", None) or getattr(func, "__name__", type(func).__qualname__)
     r.stop("unknown-callable", f"{module}.{name}" if module else str(name))
 
 
@@ -177,10 +177,21 @@ cdef torch_operator(Recorder r, func, tuple args, kwargs):
     """An operation that the tape sees. Its outside tensors must be known, and its
     outside lists are read."""
     for arg in args:
-        read_deep(r, arg, 0)
+        read_operand(r, arg)
     if kwargs:
         for arg in kwargs.values():
-            read_deep(r, arg, 0)
+            read_operand(r, arg)
+
+
+cdef read_operand(Recorder r, arg):
+    """An argument of a torch operator, which may ask an object of the program's own class
+    for any of its methods."""
+    read_deep(r, arg, 0)
+    if magpy_is_heap_type(type(arg)) and not isinstance(arg, OPERANDS) and not is_identity_leaf(arg) \
+            and type(arg).__module__ not in ("torch", "torch._C"):
+        r.stop("graph-argument", f"an object of type {type(arg).__qualname__}")
+
+cdef tuple OPERANDS = (torch.Tensor, list, tuple, dict, torch.Generator)
 
 
 cdef call_class(Recorder r, cls, tuple args, kwargs):

@@ -15,6 +15,7 @@ user gets what torch gave. A call that cannot be in a graph ends the capture
 
 import enum
 import sys
+from types import FunctionType
 import types
 from typing import Callable, NamedTuple
 
@@ -136,6 +137,15 @@ NUMPY_DTYPE_COUNTS = frozenset({
     "scalar_tensor", "result_type"})
 
 
+HANDLE_CODE = torch.overrides.handle_torch_function.__code__
+
+
+def of_torch(func):
+    """Is this Python function defined in torch, whatever it calls itself?"""
+    name = func.__globals__.get("__name__")
+    return type(name) is str and name.partition(".")[0] == "torch"
+
+
 class Tape(TorchFunctionMode):
     """Records the torch functions called while it is the active function mode.
 
@@ -166,6 +176,8 @@ class Tape(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         recorder = self.recorder
+        if type(func) is FunctionType and not of_torch(func):
+            func = self._really_called(func, sys._getframe(1))
         if recorder.paused:         # one of the recorder's own rules looks at a tensor
             return func(*args, **(kwargs or {}))
         recorder.pause()
@@ -173,6 +185,20 @@ class Tape(TorchFunctionMode):
             return self._call(func, args, kwargs or {}, recorder)
         finally:
             recorder.resume()
+
+    def _really_called(self, func, frame):
+        """torch looks up by name what it hands to a mode. Where somebody has replaced the
+        function of that name, and calls the old one, that is the one to run."""
+        if frame is not None and frame.f_code is HANDLE_CODE:
+            caller = frame.f_back
+            found = func if caller.f_code is func.__code__ else FunctionType(
+                caller.f_code, caller.f_globals, caller.f_code.co_name)
+        else:
+            found = next((getattr(torch._C.TensorBase, name) for name, method in vars(torch.Tensor).items()
+                          if method is func and hasattr(torch._C.TensorBase, name)), func)
+        if found is not func:
+            self._note(StopCapture("graph-argument", f"{found.__name__} of torch was replaced"))
+        return found
 
     # ---- one call -----------------------------------------------------------
 

@@ -25,6 +25,8 @@ from soundness.grammar import make_program  # noqa: E402
 from soundness.reduce import reduce  # noqa: E402
 from soundness.report import Rates  # noqa: E402
 
+from magpy import pipeline  # noqa: E402,F401  (loaded once, before the children are forked)
+
 DECOYS_IN = 3           # one in so many programs also runs without its decoy steps
 
 

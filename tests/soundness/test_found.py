@@ -272,5 +272,82 @@ def test_torch_function_that_was_kept_and_then_replaced():
     """, "result = run(T(1))", "patch(torch, 'relu', torch.tanh)", "result = run(T(1))")
 
 
+def test_torch_function_that_was_wrapped():
+    """torch hands a mode whatever has the name of the function that is called."""
+    for owner, name, call in (("torch.Tensor", "sin", "x.sin()"), ("F", "silu", "F.silu(x)"), ("torch", "relu", "torch.relu(x)"),
+                              ("torch.Tensor", "add", "x + 2")):
+        same(f"""
+            old = {owner}.{name}
+            patch({owner}, {name!r}, lambda *args: old(*args) * 2)
+            def target(x):
+                return {call}
+        """, "result = run(T(1))", "result = run(T(1))")
+
+
 def test_data_set_to_no_tensor():
     tried("t.data = 5", "t = T(1)", outcomes=("capture", "hit"))
+
+
+def test_dict_with_its_own_iteration_is_merged_by_keys():
+    same("""
+        class D(dict):
+            def __iter__(self): return iter(['a'])
+        d = D(a=5, b=2)
+        def target(x):
+            return x, len({**d})
+    """, "result = run(T(1))", "D.keys = lambda s: ['a']", "result = run(T(1))", outcomes=["capture", "", "capture"])
+
+
+def test_words_of_a_stop_run_no_code():
+    same("""
+        log = []
+        class C:
+            def __call__(self, v): return v
+            def __repr__(self): log.append(1); return "C"
+            def __getattr__(self, name): log.append(name); raise AttributeError(name)
+        o = C()
+        def target(x):
+            return x, [*map(o, iter([1]))], len(log)
+    """, "result = run(T(1))", "result = run(T(1))")
+
+
+METHODS = """
+    class C(BASE): pass
+    o = C(VALUE)
+    def target(x):
+        try:
+            r = EXPRESSION
+        except Exception as e:
+            r = type(e).__name__
+        return x, r
+"""
+
+
+def test_method_that_was_absent():
+    for base, value, text, method in (
+            ("tuple", "(1, 2)", "'ab' * o", "__index__ = lambda s: 1"), ("tuple", "(1, 2)", "pow(o, 2, 3)", "__pow__ = lambda s, *o: 1"),
+            ("Exception", "1", "torch.zeros(o)", "__index__ = lambda s: 1"), ("tuple", "(1, 2)", "'a'.center(o)", "__index__ = lambda s: 3"),
+            ("float", "2.0", "torch.tensor(o)", "__getattr__ = lambda s, n: 12"), ("object", "", "x[o]", "__index__ = lambda s: 1")):
+        same(METHODS.replace("BASE", base).replace("VALUE", value).replace("EXPRESSION", text),
+             "result = run(T(1))", f"C.{method}", "result = run(T(1))")
+
+
+def test_hash_and_text_of_a_tuple_with_its_own_iteration():
+    same("""
+        class C(tuple):
+            def __iter__(self): return None
+        o, d = C((1, 2)), {}
+        def target(x):
+            d[o] = 1
+            return x, len(d), str(o)
+    """, "result = run(T(1))", "result = run(T(1))")
+
+
+def test_full_cache():
+    same("""
+        k = 3
+        @functools.lru_cache(maxsize=2)
+        def cached(v): return v + k
+        def target(x):
+            return x, cached(1), cached(2), cached(3)
+    """, "result = run(T(1))", "k = 4", "result = run(T(1))", "result = run(T(1))")

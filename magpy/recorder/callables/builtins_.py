@@ -105,8 +105,8 @@ def division(r, func, args, kwargs):
 def power(r, func, args, kwargs):
     if len(args) == 2 and not kwargs:
         operate(r, "pow", *args)
-    else:
-        values(r, func, args, kwargs)
+    elif not all(plain(arg) for arg in (*args, *kwargs.values())):
+        r.stop("unknown-callable", "pow() of three objects")
 
 
 @rule(ord, chr, bin, hex, oct, kind="calls")

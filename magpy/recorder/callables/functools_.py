@@ -1,6 +1,7 @@
 """Rules of functools: partial objects, reduce, caches."""
 
 import functools
+import sys
 import types
 
 from magpy.recorder.callables.sequences import BY_FUNCTION
@@ -101,6 +102,11 @@ def result_now(r, cached, args, kwargs, name):
         r.stop("unknown-callable", f"{name}, through functools.lru_cache, raises")
     if not fixed(result):
         r.stop("unknown-callable", f"{name}: functools.lru_cache keeps an object")
+    if cached.__wrapped__.__module__ in sys.stdlib_module_names:
+        return              # Optional[int]: nothing else decides
+    info = cached.cache_info()
+    if info.currsize == info.maxsize:       # each question pushes another answer out
+        r.stop("unknown-callable", f"{name}: functools.lru_cache is full")
     r.asked.add(key)
     r.read_state(f"{name}{key[1]}", result, question)
 

@@ -25,7 +25,7 @@ def kind_of(func):
     if func in TORCH_OPERATORS:
         return "calls"
     kind = KINDS.get(func)
-    owner = getattr(func, "__self__", None)
+    owner = getattr(func, "__self__", None) if is_a(func, types.BuiltinFunctionType) else None
     if kind is None and is_a(owner, type):
         kind = KINDS.get(next((vars(base)[func.__name__] for base in owner.__mro__
                                if func.__name__ in vars(base)), None))

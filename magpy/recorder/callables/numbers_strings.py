@@ -35,8 +35,14 @@ def method_arguments(r, func, args, kwargs):
             continue
         if is_a(arg, (list, tuple, dict, *VALUE_TYPES, *BUFFERS)):
             value(r, arg)
-        else:
+        if type(arg) not in (list, tuple, dict, *VALUE_TYPES, *BUFFERS):
             convert(r, arg, "__index__")
+
+
+def repeated(r, func, args, kwargs):
+    """Text times an index."""
+    operands(r, func, args, kwargs)
+    convert(r, args[1], "__index__")
 
 
 def is_operator(name):
@@ -56,6 +62,7 @@ for _cls in (int, float, complex, bool, str, bytes, range, slice):
                                   or _name in NUMBERS_TOO and _cls in (int, float)):
             add(operands if is_operator(_name) else method_arguments, "pure", _method)
 
+add(repeated, "pure", *slots(str, "__mul__ __rmul__"), *slots(bytes, "__mul__ __rmul__"))
 add(values, "pure", *[cls.__dict__[name] for cls, name in (
     (int, "from_bytes"), (float, "fromhex"), (bytes, "fromhex"), (str, "translate"),
     (bytes, "translate"), (bytearray, "fromhex"), (float, "__getformat__"))

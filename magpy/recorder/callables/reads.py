@@ -67,7 +67,10 @@ def is_c(func):
 
 
 def name_of(func):
-    return getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or repr(func)
+    """Words for something that is called, which must run none of its code."""
+    if isinstance(getattr(type(func), "__call__", None), types.FunctionType):
+        return f"a {type(func).__qualname__}"
+    return getattr(func, "__qualname__", None) or getattr(func, "__name__", None) or f"a {type(func).__qualname__}"
 
 
 # ---- values ---------------------------------------------------------------------

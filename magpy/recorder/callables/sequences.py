@@ -106,14 +106,20 @@ def sequence_order(r, func, args, kwargs):
 
 @rule(*slots(tuple, "__hash__"))
 def tuple_hash(r, func, args, kwargs):
-    for item in items_of(r, args[0]):
+    for item in own_items(r, args[0]):
         hashes(r, item)
 
 
 @rule(*slots(list, "__repr__"), *slots(tuple, "__repr__"))
 def sequence_repr(r, func, args, kwargs):
-    for item in items_of(r, args[0]):
+    for item in own_items(r, args[0]):
         text(r, item, "__repr__")
+
+
+def own_items(r, sequence):
+    """What a list or tuple holds, whatever iteration a subclass has."""
+    r.read_content(sequence)
+    return list((list if isinstance(sequence, list) else tuple).__iter__(sequence))
 
 
 add(stops("object-read"), "random", *slots(list, "__sizeof__"))

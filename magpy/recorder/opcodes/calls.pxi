@@ -44,7 +44,7 @@ cdef int call_function_ex(Recorder r, const PyExecState_EventInfo *e) except -1:
     if not (PyTuple_Check(positional) or PyList_Check(positional)):
         if is_python_callee(r, func):
             return 0        # its frame will show the arguments
-        r.stop("unknown-callable", f"{func!r} called with *{type(positional).__name__}")
+        r.stop("unknown-callable", f"a {type(func).__qualname__} called with *{type(positional).__name__}")
     dispatch_call(r, func, tuple(positional), dict(kwargs) if kwargs is not None else None)
     return 0
 

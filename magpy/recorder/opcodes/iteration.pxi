@@ -91,8 +91,10 @@ cdef read_mapping(Recorder r, obj):
     if type(obj) is types.MappingProxyType and r.is_internal(obj):
         obj = behind_proxy(obj)
     if PyDict_Check(obj):
-        look_up_type(r, type(obj), "__iter__")
         read_content(r, obj)
+        if look_up_type(r, type(obj), "__iter__") not in (dict.__iter__, OrderedDict.__iter__):
+            read_attribute(r, obj, "keys")
+            look_up_type(r, type(obj), "__getitem__")
     elif r.know(obj) is not None and not magpy_is_heap_type(type(obj)):
         r.stop("object-read", f"entries of {type(obj).__name__}")
     else:

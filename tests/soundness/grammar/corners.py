@@ -140,6 +140,85 @@ def thrower#(e):
            writes=("try: raise @\nexcept ValueError as e: x = x + len(e.args)", "try: thrower#(exi#)\nexcept Ex# as e: e.seen += 1", "try:\n    try: raise KeyError('k')\n    finally: thrower#(exi#)\nexcept Ex# as e: n = 2 if e.__context__ is None else 3",
                    "try: raise Ex#(1) from @\nexcept Ex# as e: n = len(e.__cause__.args)", "@.add_note('n')", "try: thrower#(Ex#(n))\nexcept (KeyError, Ex#) as e: n = e.args[0]"),
            changes=("ex# = ValueError('w')", "ex#.args = (1, 2, 3)", "exi#.code = $", "Ex#.code = $", "exi# = Ex#('j')", "thrower# = lambda e: None", "exi#.__traceback__ = None", "Ex#.__bases__ = (KeyError,)")),
+    Corner("writes that raise", """
+wl# = [1]
+wd# = {'a': 1}
+wz# = {1, 2}
+class Ws#:
+    __slots__ = ('a',)
+ws# = Ws#()
+def wg#():
+    yield 7
+    raise ValueError('w')
+""", "wl#", nums=("len(@)", "len(wd#)", "len(wz#)", "getattr(ws#, 'a', 3)"),
+           writes=tuple(f"try:\n    {text}\nexcept Exception as e: n = len(type(e).__name__)" for text in (
+               "@.pop()", "@.pop(2)", "@.remove(n)", "@[3] = n", "del @[1]", "@.index(n)", "del wd#['a']", "wd#.pop('b')", "wd#[[]] = 1", "wd#.popitem()",
+               "wz#.remove(1)", "wz#.pop()", "ws#.b = 1", "del ws#.a", "@.extend(wg#())", "wd#.update(wg#())", "@[:] = wg#()", "@.sort(key=lambda v: 1 / v)",
+               "@.insert('q', 1)", "@ += 5", "@.append(n); @[9]", "x.add_(torch.ones(7))", "int.q = 1", "wd#.update(5)", "setattr(ws#, 'c', 1)", "ws#.a = n; ws#.zz = 1")),
+           changes=("@.append(1)", "@.clear()", "wd#['b'] = 2", "wd#.clear()", "wz#.add(1)", "wz#.clear()", "ws#.a = $", "@ = [1, 2, 3, 4]", "wg# = lambda: [(1, 2)]", "Ws#.b = property(lambda s: 1, lambda s, v: wl#.append(v))")),
+    Corner("raise and except", """
+class Ra#(Exception): k = $
+class Rb#(Ra#): pass
+class Rc#(Ra#): pass
+class Rd#(Rb#): pass
+rx# = Rd#(3)
+kinds# = (Rc#, KeyError)
+def rf#(e): raise e
+""", "kinds#", nums=("len(rx#.args)", "(2 if issubclass(Rd#, Rc#) else 3)", "Rd#.k"),
+           writes=("try: rf#(Rd#)\nexcept kinds#: n = 3\nexcept Ra# as e: n = e.k", "try: rf#(Rd#(n))\nexcept Rc#: n = 3\nexcept Exception as e: n = len(e.args)", "try: raise rx#\nexcept Ra# as e: n = len(e.args)",
+                   "try:\n    try: rf#(Rb#)\n    except kinds# as e: n = 4\nexcept Ra#: n = 5", "try: raise Rd# from Rb#\nexcept Ra# as e: n = len(e.__cause__.args)", "with contextlib.suppress(*kinds#, Ra#): rf#(Rd#)",
+                   "try: raise ExceptionGroup('g', [Rd#(1), KeyError(2)])\nexcept* Rc# as e: n = 2\nexcept* Exception as e: n = len(e.exceptions)"),
+           changes=("Rd#.__bases__ = (Rc#,)", "Rd#.__bases__ = (Rb#,)", "@ = (Rd#,)", "@ = Rb#", "Rd#.__init__ = lambda s, *a: setattr(s, 'args', (1, 2, 3))", "Ra#.k = $", "Rc# = Rb#", "rx# = Rb#()", "rf# = lambda e: None", "Ra#.__new__ = lambda c, *a: Exception.__new__(c, 7)")),
+    Corner("order of sets", """
+os1# = frozenset([8, 0])
+os2# = {16, 8, 0}
+""", "os1#", nums=("list(@)[0]", "next(iter(@))", "[*os2#][0]", "len(str(@))", "(2 if @ == {0, 8} else 3)", "tuple(os2#)[-1]"), seqs=("@", "os2#", "@ | os2#"), changes=("@ = frozenset([0, 8])", "os2# = {0, 8, 16}", "os2# = {0, 16, 8}", "@ = frozenset([8, 0])", "@ = frozenset([8.0, 0])"),
+           writes=("os2#.add(24)", "os2#.discard(0); os2#.add(0)")),
+    Corner("comparisons that are absent", """
+class Ca#:
+    def __init__(self, v): self.v = v
+class Cb#: pass
+ca1# = Ca#(1)
+ca2# = Ca#(2)
+cb# = Cb#()
+""", "ca1#", writes=tuple(f"try: n = ({text}) * 2\nexcept (TypeError, AttributeError): n = 3" for text in (
+               "@ < ca2#", "@ >= ca2#", "max([@, ca2#]).v", "sorted([ca2#, @])[0].v", "@ + ca2#", "1 + @", "@ < cb#", "cb# + @", "-@", "[1, 2, 3][@]", "@ in [1]", "1 in @", "len(@)", "float(@)", "@()", "@[0]", "[@] < [ca2#]",
+               "sum([1, @])", "abs(@)", "round(@)", "@ == 1", "divmod(@, 2)", "2 ** @", "int(@)", "len([*@])", "min(@, ca2#).v", "@ // ca2#")),
+           changes=tuple(f"Ca#.{text}" for text in (
+               "__gt__ = lambda s, o: True", "__lt__ = lambda s, o: False", "__le__ = lambda s, o: 1", "__radd__ = lambda s, o: 4", "__add__ = lambda s, o: 6", "__neg__ = lambda s: 7", "__index__ = lambda s: 1", "__len__ = lambda s: 2",
+               "__iter__ = lambda s: iter([1])", "__contains__ = lambda s, v: True", "__getitem__ = lambda s, i: [1][i]", "__float__ = lambda s: 2.5", "__call__ = lambda s: 8", "__abs__ = lambda s: 4", "__round__ = lambda s: 1",
+               "__rpow__ = lambda s, o: 5", "__divmod__ = lambda s, o: 9", "__rfloordiv__ = lambda s, o: 5")) + ("ca1#.v = 5",)),
+    Corner("torch functions kept", """
+tf1# = torch.tanh
+tf2# = torch.cos
+tf3# = torch.Tensor.sin
+tf4# = [torch.sigmoid, torch.exp]
+""", "tf1#", tens=("@(x)", "tf2#(x)", "tf3#(x)", "tf4#[0](x)", "tf4#[-1](x)", "[*map(@, [x])][0]", "functools.reduce(lambda v, f: f(v), tf4#, x)"),
+           changes=("patch(torch, 'tanh', torch.relu)", "patch(torch, 'cos', torch.relu)", "patch(torch.Tensor, 'sin', lambda s: tf3#(s) * 2)", "tf4#.reverse()", "patch(torch, 'sigmoid', torch.relu)", "patch(torch, 'exp', torch.tanh)", "@ = tf2#", "tf2# = @")),
+    Corner("cache with state", """
+ck# = $
+cl# = []
+@functools.lru_cache(maxsize=2)
+def cs#(v, w=1): return v + ck# % 5
+@functools.lru_cache
+def cw#(v):
+    cl#.append(v)
+    return (v, 1)
+""", "cs#", nums=("@(1)", "@(2, w=3)", "@(n)", "cw#(2)[0]", "len(cl#)", "sum(@(v) for v in (1, 2, 3))"), changes=("ck# = $", "ck# = $", "@.cache_clear()", "cw#.cache_clear()", "cl#.clear()", "@(9)", "@.__wrapped__.__defaults__ = (2,)")),
+    Corner("objects in classes", """
+class Pa#:
+    k = $
+    def go(self): return self.k
+class Pb#(Pa#):
+    def go(self): return 9
+class Wh#:
+    part = Pa#()
+    parts = [Pa#()]
+    table = {'a': $}
+    bound = Pa#().go
+wh# = Wh#()
+""", "wh#", nums=("@.part.k", "@.part.go()", "@.parts[0].go()", "@.table['a']", "Wh#.bound()", "len(@.parts)", "Wh#.part.go()", "@.table.get('b', 3)"), writes=("@.parts.append(1)", "@.table['b'] = n", "@.part.k = n", "@.part = Pb#()"),
+           changes=("Wh#.part.__class__ = Pb#", "Wh#.parts[0].__class__ = Pb#", "Wh#.part = Pb#()", "Wh#.table['a'] = $", "Pa#.k = $", "Wh#.bound.__self__.__class__ = Pb#", "Wh#.part.k = $", "Pa#.go = lambda s: $", "Wh#.parts = [Pb#()]", "@.part = Pa#()")),
     Corner("context variable", """
 import contextvars
 cv# = contextvars.ContextVar('cv#', default=$)

@@ -14,7 +14,9 @@ ANYWHERE = (
     "Box = SimpleNamespace", "Box.extra = 2", "Box.__init__ = lambda self, x, o=None: setattr(self, 'x', x)", "print = lambda *a, **k: None",
     "h = patch_module(nn.Linear, lambda m, i, o: o * 2)", "itertools = SimpleNamespace(islice=lambda v, *a: [1], chain=lambda *a: [2])", "float = int",
     "other(T(1))", "other(T(2))", "other(T(1))", "torch.manual_seed(5)", "warnings.simplefilter('ignore')", "functools = SimpleNamespace(reduce=lambda f, s, x=0: x)",
-    "str = lambda v: 'abc'", "max = lambda *a, **k: 2", "map = lambda f, s: [1]", "hasattr = lambda *a: False", "T = P")
+    "str = lambda v: 'abc'", "max = lambda *a, **k: 2", "map = lambda f, s: [1]", "hasattr = lambda *a: False", "T = P",
+    "target.__class__ = type('Other', (type(target),), {'__call__': lambda self, x, *a, **k: x - 1})",
+    "target_owner.__class__ = type('Other', (Target,), {'base': 7})")
 
 
 class Steps:
