@@ -128,6 +128,6 @@ class Constants:
 
 def _deterministic(how, args):
     """Do the data of the result depend on its arguments alone?"""
-    if how.rng or how.foreign or "empty" in how.name:
-        return False
+    if how.rng or how.foreign or how.resizes or "empty" in how.name:
+        return False            # random, whatever it likes, or memory as it was found
     return how.name != "new" or len(args) == 2 and type(args[1]) in (list, tuple)

@@ -165,7 +165,7 @@ STOPS = {
         # Of tensors that nothing but the call has made, but not from known values alone.
         lambda x: torch.rand(2)[0].item(), lambda x: torch.zeros(2).normal_().tolist(),
         lambda x: torch.nn.init.xavier_normal_(torch.zeros(2, 2)).tolist(),
-        lambda x: torch.empty(2).tolist(), lambda x: torch.zeros(2).new(2).tolist(),
+        lambda x: torch.empty(2).tolist(), lambda x: torch.zeros(2).resize_(50).tolist(), lambda x: torch.zeros(2).new(2).tolist(),
         lambda x: torch.full((2,), x[0, 0]).tolist(), lambda x: torch.ones(4).add_(x[0]).tolist(),
         lambda x: _changed_by_view(x).tolist(), lambda x: torch.full_like(x, x[0, 0]).tolist(),
         lambda x: torch.add(x[0], 1, out=torch.zeros(4)).tolist(),
@@ -186,7 +186,7 @@ STOPS = {
         lambda x: (x.clone().requires_grad_() * 2).sum().backward(),
         lambda x: x.clone().requires_grad_().register_hook(print), lambda x: x.output_nr],
     "leaf-mutation": [
-        lambda x: x.clone().resize_(2, 2),
+        lambda x: x.resize_(2, 2),
         lambda x: x.clone().map_(x, lambda a, b: a)],
     "aliasing": [lambda x: x.as_strided((2,), (1,)), lambda x: x[1].as_strided((2,), (1,)),
                  _written_by_numpy, _written_with_numpy],
