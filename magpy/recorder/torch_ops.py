@@ -104,6 +104,10 @@ def set_data(tensor, value):
     tensor.data = value
 
 
+def make_parameter(data, requires_grad=False):
+    return torch.nn.Parameter(data, requires_grad)
+
+
 AUTOGRAD_OPERATIONS = (requires_grad_, detach_, retain_grad)
 SETTERS = {("requires_grad", "__set__"): requires_grad_, ("data", "__set__"): set_data}
 _table = {}
@@ -151,6 +155,7 @@ def _fill():
         _table[_raw_attribute(function.__name__)] = opaque(function, function.__name__)
     _table[torch.get_rng_state] = opaque(lambda: torch.get_rng_state(), "get_rng_state")
     _table[torch.get_rng_state].rng = True
+    _table[make_parameter] = opaque(make_parameter, "make_parameter")
     for func in (torch.autograd.grad, torch.autograd.backward):
         _table[func] = _stop(func.__name__, "autograd-in-graph")
 

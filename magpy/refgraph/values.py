@@ -11,6 +11,8 @@ times would be changed as often at each replay. The final content is all that th
 rest of the program can see.
 """
 
+import torch
+
 from magpy.reasons import StopCapture
 from magpy.refgraph import kinds
 from magpy.refgraph.kinds import leaf
@@ -127,7 +129,8 @@ class Describer:
         if ref is not None and hasattr(ref, "node"):
             return self.from_node(self.nodes[ref.node])
         if ref is not None:
-            if type(obj) is not self.tensor_type or obj.__dict__:
+            # A Parameter that the call made is the result of an operation that makes one.
+            if type(obj) not in (self.tensor_type, torch.nn.Parameter) or obj.__dict__:
                 raise StopCapture("output-kind", "a tensor of a class or with attributes of its own")
             if self.table.in_outside_memory(obj):
                 raise StopCapture("aliasing", "a tensor in the memory of an outside array outlives the call")

@@ -56,11 +56,14 @@ def test_two_python_objects_of_one_result_share_an_output():
     assert [p.index for p in d.value((x, y)).parts] == [0, 0] and len(d.outputs) == 1
 
 
-def test_a_parameter_made_by_the_call_and_a_tensor_with_attributes_are_refused():
+def test_a_tensor_of_a_class_or_with_attributes_is_refused():
+    class Own(torch.Tensor):
+        pass
+
     table = FakeTable()
-    p, t = torch.nn.Parameter(torch.ones(1)), torch.ones(1)
-    t.note = 1
-    for tensor in (p, t):
+    noted = torch.ones(1)
+    noted.note = 1
+    for tensor in (torch.ones(1).as_subclass(Own), noted):
         table.result(tensor)
         with pytest.raises(StopCapture) as e:
             describer(table=table).value(tensor)

@@ -8,6 +8,7 @@ import torch
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.registry import is_a, rule
 from magpy.recorder.torch_checks import tensors_in
+from magpy.recorder.torch_ops import make_parameter
 
 TENSOR_TYPES = [torch.Tensor, *torch._tensor_classes]
 VARIABLE = torch._C._LegacyVariableBase
@@ -41,11 +42,11 @@ def variable(r, func, args, kwargs):
       kind="allocates")
 def parameter(r, func, args, kwargs):
     """nn.Parameter(data, requires_grad): a leaf that shares memory with *data*."""
-    cls, data = args[:2]
-    if cls is not torch.nn.Parameter:
+    cls, data, requires_grad = (*args, False)[:3]
+    if cls is not torch.nn.Parameter or len(args) > 3 or kwargs:
         r.stop("tensor-subclass", cls.__qualname__)
     read_arguments(r, args[1:], kwargs)
-    after(r, lambda tape, result: tape.record_leaf(torch.Tensor.detach, (data,), result))
+    after(r, lambda tape, result: tape.record_result(make_parameter, (data, requires_grad), {}, result))
 
 
 @rule(*TENSOR_TYPES, kind="allocates")
