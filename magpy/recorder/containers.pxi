@@ -44,6 +44,8 @@ cdef str item_path(node, key):
     table = node.path.rpartition(".")
     if table[2] in MODULE_TABLES and is_a(key, str) and table[0]:
         return f"{table[0]}[{key}]" if key.isdigit() else f"{table[0]}.{key}"
+    if not is_leaf(key):        # repr() may be the program's own
+        return f"{node.path}[{type(key).__qualname__}]"
     return f"{node.path}[{key!r}]"
 
 

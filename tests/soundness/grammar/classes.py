@@ -1,4 +1,6 @@
 """Classes with the special methods and descriptors of Python, and instances of them."""
+import re
+
 from soundness.grammar.bodies import Body
 
 
@@ -320,9 +322,10 @@ def namespace(b):
 
 
 def weak(b):
-    if not any(t.path.startswith(("o", "dt")) for t in b.things):
+    owners = [t for t in b.things if re.fullmatch(r"(o|dt)\d+", t.path)]
+    if not owners:
         return class_(b)
-    owner = b.choose.pick([t for t in b.things if t.path.startswith(("o", "dt"))])
+    owner = b.choose.pick(owners)
     name = b.name("wr")
     b.add(f"try: {name} = weakref.ref({owner.path})", f"except TypeError: {name} = lambda: None")
     b.feature("weakref")
