@@ -7,7 +7,7 @@ from soundness.choose import DrawnChoices
 from soundness.grammar import make_program
 from soundness.report import Rates
 
-PROGRAMS = 1000
+PROGRAMS = 600
 
 
 def test_random_programs():

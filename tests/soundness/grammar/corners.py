@@ -481,7 +481,7 @@ ii# = [1, $, 3]
 """, "ii#", nums=("next(iter(@))", "(lambda i: (next(i), next(i, 2))[1])(iter(@))", "list(zip(@, itertools.count()))[-1][1]", "sum(a * b for a, b in itertools.pairwise(@))", "len(list(itertools.groupby(@)))", "sum(itertools.accumulate(@))", "len(list(itertools.product(@, [1, 2])))", "sum(itertools.takewhile(lambda v: v < 3, @))", "sum(map(lambda a, b: a * b, @, @[1:]))",
                    "list(enumerate(@, 2))[0][0]", "list(reversed(@))[0]", "sum(itertools.chain.from_iterable([@, @]))", "len(list(itertools.batched(@, 2)))", "sum(itertools.compress(@, [1, 0, 1]))", "dict(zip(@, @[1:])).get(1, 4)", "len(set(@) | {1})", "next((v for v in @ if v > 1), 7)", "max(@, key=lambda v: -v)", "sum(itertools.starmap(pow, [(2, 2)]))", "sum(v for v, in zip(@))", "list(itertools.islice(@, 1, None))[0]", "sum(map(operator.neg, @)) * -1", "len([*itertools.zip_longest(@, [1])])"),
            seqs=("itertools.chain(@, @)", "itertools.islice(itertools.cycle(@), 4)", "(a for a, b in zip(@, reversed(@)))", "itertools.filterfalse(lambda v: v == 1, @)", "map(max, @, reversed(@))", "itertools.dropwhile(lambda v: v == 1, @)"),
-           writes=("for v in @[:]: @.append(v) if len(@) < 5 else None", "i = iter(@); next(i); @.append(n); x = x + sum(i) % 5", "for v in @:\n    if len(@) < 6: @.append(v + 1)"), changes=("@.append($)", "@[0] = $", "@[-1] = $", "@ = ($, 2, 3)", "@.insert(1, 4)")),
+           writes=("for v in @[:3]: @.append(v)", "i = iter(@); next(i); @.append(n); x = x + sum(i) % 5", "for v, _ in zip(@, '1234'): @.append(v + 1)"), changes=("@.append($)", "@[0] = $", "@[-1] = $", "@ = ($, 2, 3)", "@.insert(1, 4)")),
     Corner("tensor lists", """
 tl# = [T(1), T(2, 3)]
 td# = {'w': P(3, 3), 'b': T(4, 3)}
