@@ -565,7 +565,7 @@ class Tape(TorchFunctionMode):
             self._data_reads.setdefault(storage_key(found[0][1]), []).append(op)
         if op.inplace and not changed:
             changed = tensors       # inference tensors have no version; by name, then
-        elif how.hidden_update:
+        elif how.hidden_update and _may_update(op):
             changed = changed + [t for t in tensors[1:] if not t.requires_grad]
         elif isinstance(op.func, types.FunctionType) or "out" in op.kwargs:
             changed = changed + [t for t in tensors if t.is_inference()]
@@ -678,6 +678,13 @@ def _integer_scalar(how, tensors):
         if tensor.numel() == 1 and not (tensor.is_floating_point() or tensor.is_complex()):
             return True
     return False
+
+
+def _may_update(op):
+    """Does a batch_norm or instance_norm write to running statistics? Its sixth argument
+    says so, whichever of them it is."""
+    named = op.kwargs.get("training", op.kwargs.get("use_input_stats", True))
+    return (op.args[5] if len(op.args) > 5 else named) is not False
 
 
 def _copy(value):

@@ -295,3 +295,20 @@ def test_module_that_logs_and_counts():
             return y
 
     check(Logged, train=True, state=lambda m: (len(m.outputs), [o.detach() for o in m.outputs], m.counter.calls))
+
+
+class Noted(torch.nn.Module):
+    """Writes an attribute before an LSTM runs, which looks at its weights through weak references."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn = torch.nn.LSTM(4, 3, batch_first=True)
+        self.sizes = None
+
+    def forward(self, x):
+        self.sizes = x.shape
+        return self.rnn(x)[0]
+
+
+def test_weak_references_after_a_write():
+    check(Noted, lambda i: batch(i, 2, 3, 4))

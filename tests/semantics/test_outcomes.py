@@ -317,3 +317,21 @@ def test_addresses_are_checked():
     weight.data = torch.ones(4) * 2
     compare.equal(compiled(batch(3)), f(batch(3)), "moved")
     assert_counts(compiled, 2, 2)
+
+
+def test_a_look_after_a_batch_norm():
+    """In eval mode it changes nothing; in training it does, and the look is not captured."""
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.BatchNorm1d(4)
+
+        def forward(self, x):
+            y = self.norm(x)
+            return y * 2 if y.sum() > -1e9 else y
+
+    check(lambda: Net().eval())
+    model = Net()
+    compiled = magpy.compile(model, backend="eager")
+    compiled(batch(0))
+    assert magpy.explain(compiled).stops[-1].reason == "tensor-data"

@@ -110,12 +110,27 @@ def weak_reference(r, func, args, kwargs):
 add(nothing, "allocates", *slots(weakref.ref, "__init__"))
 
 
+def still_held(r, node):
+    """Does what the call was reached from still hold the object of *node*, whatever the call
+    has written?"""
+    while node is not None and not node.const:
+        edge = next((edge for edge in r.edges if edge.child is node), None)
+        if edge is None:
+            return False
+        node = edge.parent
+        if node is None:
+            return True
+        if node.written and node.kind != "object" or node.written_keys and edge.load in node.written_keys:
+            return False
+    return node is not None
+
+
 @rule(*slots(weakref.ref, "__call__"), kind="reads")
 def dereferenced(r, func, args, kwargs):
     reference = args[0]
     node = r.know(reference)
     target = reference()
-    if r.effects and target is not None and not r.is_internal(target):
+    if r.effects and target is not None and not r.is_internal(target) and not still_held(r, r.node_of(target)):
         r.stop("object-read", "a weak reference, after a write: only the recorder may hold what it refers to")
     if node is None:
         return
