@@ -129,6 +129,8 @@ class Folded:
 
 
 TENSOR_TYPE = type(torch.FloatTensor)
+# What torch takes these types for where it wants a dtype.
+PYTHON_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 IMMUTABLE = frozenset({
     int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device,
     torch.layout, torch.memory_format, range})
@@ -529,6 +531,8 @@ class Tape(TorchFunctionMode):
                     for key, item in value.items()}
         if isinstance(value, enum.Enum):
             return value
+        if kind is type and value in PYTHON_DTYPES:
+            return PYTHON_DTYPES[value]
         if kind is TENSOR_TYPE:     # x.type(torch.FloatTensor)
             return f"{value.__module__}.{value.__name__}"
         if isinstance(value, numpy.generic) and numbers and value.dtype.kind in "biufc":

@@ -256,3 +256,8 @@ def test_marks_for_a_profiler(x):
     with torch.autograd.profiler.record_function("part"), torch.profiler.record_function("inner"):
         y = x * 2
     return y + 1
+
+
+@program
+def test_python_types_as_dtypes(x):
+    return x.to(float), torch.zeros(2, dtype=int), torch.ones_like(x, dtype=bool), torch.zeros(1, dtype=complex), x.to(dtype=int)
