@@ -22,6 +22,9 @@ SAFE_FIELDS = {types.FunctionType, types.MethodType, types.CellType, type, slice
                types.WrapperDescriptorType, types.CodeType, int, float, complex}
 
 
+cdef object ASKS_ITS_FUNCTION = (property, staticmethod, classmethod)
+
+
 cdef object look_up_type(Recorder r, cls, str name):
     cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>name)
     cdef object value = ABSENT if found == NULL else <object>found
@@ -171,6 +174,8 @@ cdef read_field(Recorder r, obj, node, descriptor, str name):
         read_buffer(r, obj)         # all that there is to know of it
         return
     owner = descriptor.__objclass__
+    if owner in ASKS_ITS_FUNCTION and name in ("__name__", "__isabstractmethod__"):
+        r.stop("object-read", f"attribute {name!r} of {type(obj).__name__}, which asks its function")
     if type(descriptor) is MEMBER and magpy_is_heap_type(owner) or owner in SAFE_FIELDS or owner in FIELD_TYPES:
         read_member(r, node, descriptor, field_value(obj, descriptor), node.path + "." + name)
         return

@@ -111,11 +111,17 @@ cdef check_rules_code(Recorder r, const PyExecState_EventInfo *e):
     """A Python frame starts while a handler runs. Code of the user's must not: it would run
     once more than the program says."""
     code = <object><PyObject *>PyExecState_FrameCode(e.frame)
+    if code.co_filename in installed_files:
+        return
     r.handling = False
     rule = sys._getframe().f_back.f_code
-    if not places.is_installed(code.co_filename) and not runs_generated_code(e, rule.co_filename):
+    if places.is_installed(code.co_filename):
+        installed_files.add(code.co_filename)
+    elif not runs_generated_code(e, rule.co_filename):
         r.note_stop("internal-error", f"a rule ran {code.co_qualname}, below {rule.co_qualname}")
     r.handling = True
+
+cdef set installed_files = set()        # where code of rules and of libraries is
 
 
 cdef bint runs_generated_code(const PyExecState_EventInfo *e, str caller):

@@ -33,6 +33,20 @@ class Proxy:
         return list
 
 
+class Unsure:
+    """Asked for its name or for a truth, it counts."""
+    ran = 0
+
+    @property
+    def __isabstractmethod__(self):
+        Unsure.ran += 1
+        return False
+
+    def __getattr__(self, name):
+        Unsure.ran += 1
+        raise AttributeError(name)
+
+
 class Meta(type):
     ran = 0
 
@@ -75,12 +89,13 @@ PROGRAMS = {
     "in a set": lambda key, d: len({key, 1}), "in a list": lambda key, d: key in [1, "a", key],
     "isinstance": lambda key, d: isinstance(key, Matched), "match": match,
     "a proxy": lambda key, d: [len([d["proxy"]]), callable(d["proxy"]), d["proxy"] is None, [d["proxy"], 1].index(1)],
+    "a property's function": lambda key, d: [getattr(d["property"], "__name__", 1), d["property"].__isabstractmethod__],
     "a class with a hash": lambda key, d: {Matched: 1}[Matched],
 }
 
 
 def state(d, key):
-    return [d["proxy"].ran, Meta.ran, key.ran, sum(k.ran for k in list(d) if type(k) is Counted), len(d)]
+    return [d["proxy"].ran, Meta.ran, Unsure.ran, key.ran, sum(k.ran for k in list(d) if type(k) is Counted), len(d)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -93,9 +108,9 @@ def test_code_of_keys_and_proxies_runs_as_often_as_in_eager(name):
     for i in range(3):
         seen = []
         for g in (compiled, f):
-            Meta.ran = 0
+            Meta.ran = Unsure.ran = 0
             key, proxy = Counted(1), Proxy()
-            d = dict([(Counted(1), 7), ("a", 2), ("proxy", proxy), (Counted(2), 8)])
+            d = dict([(Counted(1), 7), ("a", 2), ("proxy", proxy), ("property", property(Unsure())), (Counted(2), 8)])
             seen.append((g(batch(i), key, d), state(d, key)))
         compare.equal(seen[0], seen[1], f"{name}, call {i}")
     assert "internal-error" not in {s.reason for s in magpy.explain(compiled).stops}, magpy.explain(compiled).stops

@@ -470,7 +470,7 @@ def iterators(x):
     next(listed), next(numbers)
     done = iter((1,))
     next(done)
-    return listed, numbers, done, enumerate([x], 3), zip([x], iter([1])), map(len, [[1]]), reversed([1, 2]), iter((x, 2)), {"a": x}.keys()
+    return listed, numbers, done, enumerate([x], 3), zip([x], iter([1])), map(len, [[1]]), reversed([1, 2]), iter((x, 2)), {"a": x}.keys(), reversed([])
 
 
 def generators(x):

@@ -21,9 +21,9 @@ class _Positioned(Fixed):
     """An iterator over a sequence: ``iter(sequence)``, then its position."""
 
     def describe(self, obj, new, d):
-        parts = gc.get_referents(obj)       # none when it has come to the end
-        new.static = obj.__reduce__()[2] if parts else None
-        new.parts = [d.value(parts[0])] if parts else []
+        position = obj.__reduce__()[2:]     # none when it has come to the end
+        new.static = position[0] if position else None
+        new.parts = [d.value(gc.get_referents(obj)[0])] if position else []
 
     def whole(self, new, w):
         place = w.constant(_at, "at")
