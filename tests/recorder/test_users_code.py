@@ -87,6 +87,7 @@ PROGRAMS = {
     "merged": lambda key, d: len({**d, key: 1}), "equal": lambda key, d: d == {key: 1},
     "copied": lambda key, d: changed(key, d), "other keys": lambda key, d: d.get("a"),
     "in a set": lambda key, d: len({key, 1}), "in a list": lambda key, d: key in [1, "a", key],
+    "into an outside set": lambda key, d: d["set"].update([key, 2]),
     "isinstance": lambda key, d: isinstance(key, Matched), "match": match,
     "a proxy": lambda key, d: [len([d["proxy"]]), callable(d["proxy"]), d["proxy"] is None, [d["proxy"], 1].index(1)],
     "a property's function": lambda key, d: [getattr(d["property"], "__name__", 1), d["property"].__isabstractmethod__],
@@ -110,7 +111,7 @@ def test_code_of_keys_and_proxies_runs_as_often_as_in_eager(name):
         for g in (compiled, f):
             Meta.ran = Unsure.ran = 0
             key, proxy = Counted(1), Proxy()
-            d = dict([(Counted(1), 7), ("a", 2), ("proxy", proxy), ("property", property(Unsure())), (Counted(2), 8)])
+            d = dict([(Counted(1), 7), ("a", 2), ("proxy", proxy), ("set", {1}), ("property", property(Unsure())), (Counted(2), 8)])
             seen.append((g(batch(i), key, d), state(d, key)))
         compare.equal(seen[0], seen[1], f"{name}, call {i}")
     assert "internal-error" not in {s.reason for s in magpy.explain(compiled).stops}, magpy.explain(compiled).stops

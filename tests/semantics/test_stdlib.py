@@ -583,3 +583,21 @@ def test_a_class_that_changes():
         del Base.more1, Base.more2
     for name, f in compiled.items():
         assert magpy.explain(f).hits == 2, name
+
+
+def test_annotations_that_a_wrapper_shares():
+    """functools.wraps gives the very dict to the wrapper: what is put in later shows in both."""
+    def f(x):
+        def inner(y: int):
+            return x * y
+
+        @functools.wraps(inner)
+        def outer(y):
+            return inner(y)
+        return inner, outer
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    for i in range(3):
+        inner, outer = compiled(batch(i))
+        assert outer.__annotations__ is inner.__annotations__ == {"y": int}
+        compare.equal(outer(2), batch(i) * 2)
+    assert_counts(compiled, 1, 2)

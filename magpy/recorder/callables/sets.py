@@ -123,9 +123,10 @@ def set_update(r, func, args, kwargs):
         else:
             each_item(r, other, lambda item: hashes(r, item))
         if outside:
-            copies.append(frozenset(copied(r, other, func.__name__)))
-            if not all(fixed(item) for item in copies[-1]):
+            items = copied(r, other, func.__name__)
+            if not all(fixed(item) for item in items):
                 r.stop("dict-key", "objects put into an outside set")
+            copies.append(frozenset(items))
     r.mutate(owner, func, (owner, *copies))
 
 

@@ -76,13 +76,16 @@ class _Function(Fixed):
     def describe(self, obj, new, d):
         if obj.__type_params__:
             raise StopCapture("output-kind", f"function {obj.__qualname__} with type parameters")
-        annotations = obj.__annotations__       # made when first asked for: nobody else has it
+        annotations = obj.__annotations__       # made when first asked for
         if d.recorder.node_of(annotations) is not None:
             raise StopCapture("output-kind", f"function {obj.__qualname__} with annotations of another")
+        # Who asked for it during the call may have kept it: functools.wraps gives it to the wrapper, too.
+        kept = d.recorder.is_internal(annotations)
+        names, values = (None, [annotations]) if kept else (tuple(annotations), annotations.values())
         new.static = (obj.__code__, obj.__globals__, obj.__name__,
-                      (obj.__qualname__, obj.__module__, obj.__doc__, tuple(annotations), tuple(obj.__dict__)))
+                      (obj.__qualname__, obj.__module__, obj.__doc__, names, tuple(obj.__dict__)))
         new.parts = [d.value(each) for each in (obj.__defaults__, obj.__closure__, obj.__kwdefaults__,
-                                                *annotations.values(), *obj.__dict__.values())]
+                                                *values, *obj.__dict__.values())]
 
     def whole(self, new, w):
         code, scope, name, names = new.static
@@ -94,9 +97,10 @@ class _Function(Fixed):
 def _make_function(code, scope, name, names, defaults, closure, kwdefaults, *rest):
     function = types.FunctionType(code, scope, name, defaults, closure, kwdefaults)
     function.__qualname__, function.__module__, function.__doc__, annotations, attributes = names
-    if annotations:
-        function.__annotations__ = dict(zip(annotations, rest))
-    function.__dict__.update(zip(attributes, rest[len(annotations):]))
+    count = 1 if annotations is None else len(annotations)
+    if count:
+        function.__annotations__ = rest[0] if annotations is None else dict(zip(annotations, rest))
+    function.__dict__.update(zip(attributes, rest[count:]))
     return function
 
 
