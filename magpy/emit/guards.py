@@ -7,6 +7,7 @@ edges become instructions is in emit/lower.py.
 """
 
 import itertools
+import types
 
 from magpy.emit.source import Namespace
 from magpy.guards import twin_helpers
@@ -115,7 +116,7 @@ class _Twin:
     def literal(self, obj):
         if _is_literal(obj) and len(text := repr(obj)) <= 60:
             return text if obj is not ... else "..."
-        hint = getattr(obj, "__name__", None)
+        hint = _name_of(obj)
         if not isinstance(hint, str):
             hint = type(obj).__name__.lower()
         return self.names.name(obj, hint)
@@ -125,6 +126,17 @@ _HELPER_OF = {"attr": "own", "dict": "item", "list": "element", "tuple": "elemen
               "deque": "element",
               "key": "key_at", "deque": "deque_element"}
 _CHECK_HELPER = {"leaf": "equal", "keys": "has_keys", "set": "has_content", "buffer": "same_buffer"}
+
+
+_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodDescriptorType,
+          types.WrapperDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodType)
+
+
+def _name_of(obj):
+    """The name of a class, function or module. That of anything else may be code of the user's."""
+    if issubclass(type(obj), type):
+        return type.__dict__["__name__"].__get__(obj)
+    return getattr(obj, "__name__", None) if type(obj) in _NAMED else None
 
 
 def _is_literal(obj):

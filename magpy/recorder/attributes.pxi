@@ -22,6 +22,7 @@ SAFE_FIELDS = {types.FunctionType, types.MethodType, types.CellType, type, slice
                types.WrapperDescriptorType, types.CodeType, int, float, complex}
 
 
+cdef object OWN_NAMES = type.__dict__["__dict__"].__get__
 cdef object ASKS_ITS_FUNCTION = (property, staticmethod, classmethod)
 
 
@@ -231,6 +232,8 @@ cdef read_class_attribute(Recorder r, cls, str name):
         if type(in_meta) is GETSET or type(in_meta) is MEMBER:
             if name == "__dict__":
                 class_namespace(r, cls)
+            elif name == "__doc__" and magpy_has_descr_get(OWN_NAMES(cls).get(name)):
+                r.stop("object-read", f"{cls.__qualname__}.__doc__, which is computed")
             elif not magpy_is_immutable_type(cls) and name != "__class__":
                 node = r.const_node(cls)
                 r.edge(node, "member", in_meta, field_value(cls, in_meta),

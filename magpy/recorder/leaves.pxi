@@ -205,7 +205,9 @@ cdef str kind_of(obj):
 cdef str path_of_constant(obj):
     if PyType_Check(obj):
         return f"{obj.__module__}.{obj.__qualname__}"
-    name = getattr(obj, "__name__", None) if not PyDict_Check(obj) else None
+    name = None
+    if PyFunction_Check(obj) or PyCFunction_Check(obj) or type(obj) is types.ModuleType:
+        name = getattr(obj, "__name__", None)       # anything else may ask code of the user's
     if name is not None and is_a(name, str):
         return name
     return f"<{type(obj).__name__}>"

@@ -47,6 +47,38 @@ class Unsure:
         raise AttributeError(name)
 
 
+class Odd:
+    """Its attributes are looked up by code that counts; so is its documentation."""
+    ran = 0
+
+    class Doc:
+        def __get__(self, obj, cls):
+            Odd.ran += 1
+            return "text"
+
+    __doc__ = Doc()
+
+    def __getattribute__(self, name):
+        Odd.ran += 1
+        return object.__getattribute__(self, name)
+
+
+class Named:
+    """A frozen thing with a name of its own, among a function's constants."""
+    ran = 0
+
+    @property
+    def __name__(self):
+        Named.ran += 1
+        return "name"
+
+    def __hash__(self):
+        return 1
+
+
+NAMED = Named()
+
+
 class Meta(type):
     ran = 0
 
@@ -91,12 +123,14 @@ PROGRAMS = {
     "isinstance": lambda key, d: isinstance(key, Matched), "match": match,
     "a proxy": lambda key, d: [len([d["proxy"]]), callable(d["proxy"]), d["proxy"] is None, [d["proxy"], 1].index(1)],
     "a property's function": lambda key, d: [getattr(d["property"], "__name__", 1), d["property"].__isabstractmethod__],
+    "attributes of its own": lambda key, d: [d["odd"].a, type(d["odd"]).__doc__, object.__getattribute__(d["odd"], "a")],
+    "a name of its own": lambda key, d: [NAMED is None, NAMED == 3, {NAMED: 1}[NAMED], getattr(NAMED, "a", 1)],
     "a class with a hash": lambda key, d: {Matched: 1}[Matched],
 }
 
 
 def state(d, key):
-    return [d["proxy"].ran, Meta.ran, Unsure.ran, key.ran, sum(k.ran for k in list(d) if type(k) is Counted), len(d)]
+    return [d["proxy"].ran, Meta.ran, Unsure.ran, Odd.ran, Named.ran, key.ran, sum(k.ran for k in list(d) if type(k) is Counted), len(d)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -109,9 +143,12 @@ def test_code_of_keys_and_proxies_runs_as_often_as_in_eager(name):
     for i in range(3):
         seen = []
         for g in (compiled, f):
-            Meta.ran = Unsure.ran = 0
+            Meta.ran = Unsure.ran = Odd.ran = Named.ran = 0
             key, proxy = Counted(1), Proxy()
-            d = dict([(Counted(1), 7), ("a", 2), ("proxy", proxy), ("set", {1}), ("property", property(Unsure())), (Counted(2), 8)])
+            odd = Odd()
+            odd.__dict__["a"] = 3
+            Odd.ran = 0
+            d = dict([("odd", odd), (Counted(1), 7), ("a", 2), ("proxy", proxy), ("set", {1}), ("property", property(Unsure())), (Counted(2), 8)])
             seen.append((g(batch(i), key, d), state(d, key)))
         compare.equal(seen[0], seen[1], f"{name}, call {i}")
     assert "internal-error" not in {s.reason for s in magpy.explain(compiled).stops}, magpy.explain(compiled).stops

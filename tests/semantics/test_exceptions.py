@@ -3,7 +3,9 @@ import contextlib
 
 import torch
 
-from support.expect import built, check, program
+import magpy
+from support import compare
+from support.expect import batch, built, check, program
 
 
 class Odd(Exception):
@@ -300,3 +302,14 @@ def test_set_grad_enabled(x):
     b = torch.is_grad_enabled()
     torch.set_grad_enabled(True)
     return x + 1, a, b
+
+
+def test_init_of_an_outside_exception_is_a_write():
+    def f(x, e):
+        e.__init__()
+        return x + 1
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(3):
+        error = ImportError("test", name="n")
+        compare.equal(compiled(batch(i), error), batch(i) + 1)
+        assert error.args == () and error.name is None

@@ -18,7 +18,14 @@ def raised(r, func, args, kwargs):
 
 add(raised, "allocates", *EXCEPTIONS)
 for _cls in EXCEPTIONS:
-    add(raised, "allocates", *slots(_cls, "__new__ __init__"))
+    add(raised, "allocates", *slots(_cls, "__new__"))
+
+
+@rule(*[method for cls in EXCEPTIONS for method in slots(cls, "__init__")], kind="mutates")
+def exception_init(r, func, args, kwargs):
+    """*self* is None when the type is being called."""
+    if args[0] is not None and r.know(args[0]) is not None:
+        r.stop("object-write", f"{type(args[0]).__qualname__}.__init__ on an outside exception")
 
 
 @rule(*[method for cls in EXCEPTIONS for method in slots(cls, "__str__ __repr__")], kind="calls")
