@@ -183,7 +183,8 @@ def _keys_difference(expected, now):
     if not (was.endswith("...]") or are.endswith("...]")):
         return f"keys were {was}, are {are}" if was != are else f"keys are {are} again"
     old, new = [value_text(key) for key in expected], [value_text(key) for key in now]
-    gone, added = [k for k in old if k not in new], [k for k in new if k not in old]
+    before, after = set(old), set(new)
+    gone, added = [k for k in old if k not in after], [k for k in new if k not in before]
     parts = [f"without {', '.join(gone[:5])}"] if gone else []
     parts += [f"with {', '.join(added[:5])}"] if added else []
     return f"keys were {was}, are {' and '.join(parts) or 'in another order'} now"

@@ -37,7 +37,7 @@ cdef bint take_increment(Recorder r, const PyExecState_EventInfo *e, node, str o
     """Note the counter update that starts at this load, if one does."""
     if node is None or node.kind == "tensor":
         return False
-    if node.owner is not None and op == "dict":
+    if node.owner is not None and op == "dict" and type(key) is str:
         node = node.owner
         op = "attr"
         obj = node.obj

@@ -260,7 +260,7 @@ cdef class Recorder:
         """
         cdef object mark
         if parent is not None:
-            if parent.owner is not None and op == "dict":   # obj.__dict__[key] is obj.key
+            if parent.owner is not None and op == "dict" and type(key) is str:   # obj.__dict__[key] is obj.key
                 parent = parent.owner
                 op = "attr"
             if parent.changed is not None:
@@ -535,7 +535,7 @@ cdef class Recorder:
 
     cpdef written_key(self, node, str op, key):
         """The reference (op, key) of *node* is the recording's own from now on."""
-        if node.owner is not None and op == "dict":
+        if node.owner is not None and op == "dict" and type(key) is str:
             node = node.owner
             op = "attr"
         if node.written_keys is None:

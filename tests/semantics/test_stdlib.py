@@ -601,3 +601,29 @@ def test_annotations_that_a_wrapper_shares():
         assert outer.__annotations__ is inner.__annotations__ == {"y": int}
         compare.equal(outer(2), batch(i) * 2)
     assert_counts(compiled, 1, 2)
+
+
+@program
+def test_itertools_by_name(x):
+    by_name = itertools.accumulate(iterable=[1, 2], func=lambda a, b: a * b, initial=3)
+    groups = itertools.groupby(iterable=[1, 1, 2], key=lambda n: n)
+    return x, list(by_name), [key for key, _ in groups], list(itertools.repeat(object=x, times=2))
+
+
+def test_an_instance_dict_with_a_number_as_key():
+    class Holder:
+        pass
+
+    def f(x, holder):
+        holder.__dict__[1] = holder.__dict__.get(1, 0) + 1
+        return x * holder.__dict__[1]
+    compiled = magpy.compile(f, backend="eager")
+    for start in (None, 3, None, 4):
+        seen = []
+        for g in (compiled, f):
+            holder = Holder()
+            if start is not None:
+                holder.__dict__[1] = start
+            seen.append((g(batch(0), holder), dict(holder.__dict__)))
+        compare.equal(seen[0], seen[1])
+    assert "internal-error" not in {stop.reason for stop in magpy.explain(compiled).stops}

@@ -16,6 +16,12 @@ WITH_FUNCTION = {itertools.starmap: 0, itertools.filterfalse: 0, itertools.takew
                  itertools.dropwhile: 0, itertools.accumulate: 1, itertools.groupby: 1}
 
 
+def by_place(args, kwargs, *names):
+    """All arguments by their place, where some were given by one of *names*."""
+    given = dict(zip(names, args)) | {name: kwargs[name] for name in names if name in kwargs}
+    return tuple([given.get(name) for name in names[:1 + max(map(names.index, given), default=-1)]])
+
+
 def hidden(r, source):
     """An iterable that goes below an iterator that cannot be looked into."""
     iterates(r, source)
@@ -66,6 +72,7 @@ def counting(r, func, args, kwargs):
 
 @rule(itertools.repeat, kind="allocates")
 def repeated(r, func, args, kwargs):
+    args = by_place(args, kwargs, "object", "times")
     r.know(args[0])
     for arg in args[1:]:
         index(r, arg)
@@ -74,7 +81,9 @@ def repeated(r, func, args, kwargs):
 @rule(*WITH_FUNCTION, kind="allocates")
 def with_function(r, func, args, kwargs):
     place = WITH_FUNCTION[func]
-    callback = kwargs.get("key", kwargs.get("func", args[place] if len(args) > place else None))
+    if place:
+        args = by_place(args, kwargs, "iterable", "func" if func is itertools.accumulate else "key")
+    callback = args[place] if len(args) > place else None
     source = args[1 - place]
     hidden(r, source)
     if func is itertools.starmap:
