@@ -1,4 +1,6 @@
 """Rules look at the user's objects and never run their code: it would run once more than the program says."""
+import weakref
+
 import pytest
 
 import magpy
@@ -79,6 +81,14 @@ class Named:
 NAMED = Named()
 
 
+class Reference(weakref.ref):
+    ran = 0
+
+    def __call__(self):
+        Reference.ran += 1
+        return super().__call__()
+
+
 class Meta(type):
     ran = 0
 
@@ -125,12 +135,13 @@ PROGRAMS = {
     "a property's function": lambda key, d: [getattr(d["property"], "__name__", 1), d["property"].__isabstractmethod__],
     "attributes of its own": lambda key, d: [d["odd"].a, type(d["odd"]).__doc__, object.__getattribute__(d["odd"], "a")],
     "a name of its own": lambda key, d: [NAMED is None, NAMED == 3, {NAMED: 1}[NAMED], getattr(NAMED, "a", 1)],
+    "a weak reference": lambda key, d: [d["reference"]() is None, d["reference"] == Reference(key), len({d["reference"]})],
     "a class with a hash": lambda key, d: {Matched: 1}[Matched],
 }
 
 
 def state(d, key):
-    return [d["proxy"].ran, Meta.ran, Unsure.ran, Odd.ran, Named.ran, key.ran, sum(k.ran for k in list(d) if type(k) is Counted), len(d)]
+    return [d["proxy"].ran, Meta.ran, Unsure.ran, Odd.ran, Named.ran, Reference.ran, key.ran, sum(k.ran for k in list(d) if type(k) is Counted), len(d)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -143,12 +154,12 @@ def test_code_of_keys_and_proxies_runs_as_often_as_in_eager(name):
     for i in range(3):
         seen = []
         for g in (compiled, f):
-            Meta.ran = Unsure.ran = Odd.ran = Named.ran = 0
+            Meta.ran = Unsure.ran = Odd.ran = Named.ran = Reference.ran = 0
             key, proxy = Counted(1), Proxy()
             odd = Odd()
             odd.__dict__["a"] = 3
             Odd.ran = 0
-            d = dict([("odd", odd), (Counted(1), 7), ("a", 2), ("proxy", proxy), ("set", {1}), ("property", property(Unsure())), (Counted(2), 8)])
+            d = dict([("odd", odd), ("reference", Reference(key)), (Counted(1), 7), ("a", 2), ("proxy", proxy), ("set", {1}), ("property", property(Unsure())), (Counted(2), 8)])
             seen.append((g(batch(i), key, d), state(d, key)))
         compare.equal(seen[0], seen[1], f"{name}, call {i}")
     assert "internal-error" not in {s.reason for s in magpy.explain(compiled).stops}, magpy.explain(compiled).stops

@@ -129,7 +129,7 @@ def still_held(r, node):
 def dereferenced(r, func, args, kwargs):
     reference = args[0]
     node = r.know(reference)
-    target = reference()
+    target = weakref.ref.__call__(reference)
     if r.effects and target is not None and not r.is_internal(target) and not still_held(r, r.node_of(target)):
         r.stop("object-read", "a weak reference, after a write: only the recorder may hold what it refers to")
     if node is None:
@@ -144,7 +144,7 @@ def reference_compared(r, func, args, kwargs):
     """By what they refer to."""
     for arg in args:
         if is_a(arg, weakref.ref):
-            node, obj = r.know(arg), arg()
+            node, obj = r.know(arg), weakref.ref.__call__(arg)
             if node is not None and not node.const:
                 r.stop("object-read", "comparison of an outside weak reference")
             if obj is not None:
