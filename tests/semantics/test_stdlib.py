@@ -627,3 +627,17 @@ def test_an_instance_dict_with_a_number_as_key():
             seen.append((g(batch(0), holder), dict(holder.__dict__)))
         compare.equal(seen[0], seen[1])
     assert "internal-error" not in {stop.reason for stop in magpy.explain(compiled).stops}
+
+
+def test_elements_counted_in_an_outside_ordered_dict():
+    """C code fills it by its methods; dict.update() would leave its order behind."""
+    def f(x, counts, words):
+        collections._count_elements(counts, words)
+        return x * len(counts)
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(3):
+        seen = []
+        for g in (compiled, f):
+            counts = collections.OrderedDict(b=1)
+            seen.append((g(batch(i), counts, list("abca")), list(counts.items()), repr(counts)))
+        compare.equal(seen[0], seen[1])

@@ -181,10 +181,14 @@ def changed_at_end(r, owner, keys, more=()):
         if any(effect.args and effect.args[0] is owner for effect in r.effects[done:]):
             r.stop("object-write", "an outside dict changed by what it is updated from")
         new = {key: dict.__getitem__(owner, key) for key in (*keys, *more) if dict.__contains__(owner, key)}
-        if new and r.mutate(owner, dict.update, (owner, new)):
-            for key in new:
-                if fixed(key):
-                    r.written_key(node, "dict", key)
+        if is_a(owner, OrderedDict):    # dict.update() knows nothing of its order
+            for key, item in new.items():
+                r.mutate(owner, OrderedDict.__setitem__, (owner, key, item))
+        elif new:
+            r.mutate(owner, dict.update, (owner, new))
+        for key in new:
+            if fixed(key):
+                r.written_key(node, "dict", key)
     r.at_end(found)
 
 
