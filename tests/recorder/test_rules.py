@@ -360,7 +360,7 @@ def test_remaining_items_are_told_without_taking_them():
 @pytest.mark.parametrize("func, args, reason", [
     (time.time, (), "time"), (time.perf_counter, (), "time"), (random.random, (), "random"), (random.getrandbits, (3,), "random"),
     (open, ("x",), "effect"), (input, (), "effect"), (id, (3,), "object-read"), (dir, (3,), "object-read"),
-    (torch.manual_seed, (1,), "random"), (print, (object(),), "effect"),
+    (torch.random.manual_seed, (1,), "random"), (print, (object(),), "effect"),
     (io.BytesIO.getbuffer, (io.BytesIO(),), "effect"), (object.__repr__, (object(),), "object-read"),
     (object.__reduce__, (object(),), "object-read"), (functools.lru_cache(lambda: []), (), "unknown-callable")])
 def test_stops(func, args, reason):

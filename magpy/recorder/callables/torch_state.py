@@ -195,7 +195,8 @@ def saved_tensors_hooks(r, func, args, kwargs):
 add(stops("random"), "random", C.Generator, *[
     method for method in C.Generator.__dict__.values()
     if type(method).__name__ in ("method_descriptor", "wrapper_descriptor")])
-add(stops("random"), "random", torch.manual_seed, torch.seed, torch.set_rng_state,
+# (TorchDynamo, once imported, has put a wrapper in the place of torch.manual_seed.)
+add(stops("random"), "random", torch.manual_seed, torch.random.manual_seed, torch.seed, torch.set_rng_state,
     torch.initial_seed, torch.cuda.manual_seed, torch.cuda.manual_seed_all)
 
 
