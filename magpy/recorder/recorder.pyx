@@ -331,9 +331,14 @@ cdef class Recorder:
 
     # ---- reads that rules ask for ----------------------------------------
 
-    cpdef read_attr(self, obj, str name):
+    cpdef read_attr(self, obj, name):
         """Attribute lookup, as getattr does it (code that runs inside is recorded)."""
-        read_attribute(self, obj, name)
+        read_attribute(self, obj, self.plain_name(name))
+
+    cdef str plain_name(self, name):
+        if type(name) is not str:       # it may hash and compare in a way of its own
+            self.stop("object-read", f"an attribute whose name is a {type(name).__name__}")
+        return name
 
     cpdef behind_proxy(self, proxy):
         """The mapping that a mappingproxy of the recording's own shows."""
@@ -367,12 +372,12 @@ cdef class Recorder:
         """obj.__dict__ as a node of its own; returns its node (None: internal)."""
         return read_instance_dict(self, obj)
 
-    cpdef write_attr(self, obj, str name, value):
+    cpdef write_attr(self, obj, name, value):
         """obj.name = value, as setattr does it."""
-        write_attribute(self, obj, name, value)
+        write_attribute(self, obj, self.plain_name(name), value)
 
-    cpdef delete_attr(self, obj, str name):
-        write_attribute(self, obj, name, ABSENT)
+    cpdef delete_attr(self, obj, name):
+        write_attribute(self, obj, self.plain_name(name), ABSENT)
 
     cpdef type_lookup(self, cls, str name):
         """Look *name* up in the MRO of *cls*; returns what is there, or ABSENT."""
