@@ -47,7 +47,10 @@ def _tree_of(function):
         lines, first = inspect.getsourcelines(function)
     except OSError:
         return None
-    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except SyntaxError:         # a string of several lines begins further left
+        return None
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         return None
     ast.increment_lineno(tree, first - 1)
