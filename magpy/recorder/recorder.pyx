@@ -152,10 +152,6 @@ cdef class Recorder:
     def resume(self):
         self.paused -= 1
 
-    cpdef run_users_code(self):
-        """The rule that runs now is going to call a function of the user's, knowingly."""
-        self.handling = False
-
     @property
     def allows_outcomes(self):
         """May the graph check values that depend on tensor data?"""

@@ -3,6 +3,8 @@ import functools
 
 import torch
 
+import magpy
+from support import compare
 from support.expect import batch, built, program
 
 
@@ -271,3 +273,27 @@ def test_while_break_continue_else(x):
 @program
 def test_async_free_return_none(x):
     x + 1
+
+
+def test_a_cached_function_that_raises_runs_as_often_as_in_eager():
+    calls = []
+
+    @functools.lru_cache
+    def picky(n):
+        calls.append(n)
+        if n > 1:
+            raise ValueError(n)
+        return n + 1
+
+    def f(x, n):
+        try:
+            return x * picky(n)
+        except ValueError:
+            return x
+
+    results = []
+    for g in (magpy.compile(f, backend="eager"), f):
+        picky.cache_clear()
+        del calls[:]
+        results.append(([g(batch(i), n) for i, n in enumerate([1, 1, 2, 2, 1])], list(calls)))
+    compare.equal(results[0], results[1], "five calls")

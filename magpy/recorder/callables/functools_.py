@@ -4,6 +4,7 @@ import functools
 import sys
 import types
 
+from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.sequences import BY_FUNCTION
 from magpy.recorder.callables.reads import (
     calls, fixed, hashes, is_c, items_of, iterates, known, nothing, plain, stops)
@@ -85,20 +86,15 @@ def cached_call(r, func, args, kwargs):
             cached.cache_parameters()["maxsize"] == 0:
         r.stop("unknown-callable", f"{name}, through functools.lru_cache")
     else:
-        result_now(r, cached, rest, kwargs, name)
         r.leaf()
+        key = (cached, repr((rest, kwargs)))
+        if key not in r.asked:
+            r.after_call(lambda result: answered(r, cached, rest, kwargs, name, key, result))
 
 
-def result_now(r, cached, args, kwargs, name):
-    """Fill the cache a moment before the call does, to see whether it gives a plain value."""
-    key = (cached, repr((args, kwargs)))
-    if key in r.asked:
-        return
-    question = functools.partial(cached, *args, **kwargs)
-    r.run_users_code()
-    try:
-        result = question()
-    except Exception:
+def answered(r, cached, args, kwargs, name, key, result):
+    """The cache has given *result*, which it keeps unless it raised."""
+    if result is ABSENT:
         r.stop("unknown-callable", f"{name}, through functools.lru_cache, raises")
     if not fixed(result):
         r.stop("unknown-callable", f"{name}: functools.lru_cache keeps an object")
@@ -108,7 +104,7 @@ def result_now(r, cached, args, kwargs, name):
     if info.currsize == info.maxsize:       # each question pushes another answer out
         r.stop("unknown-callable", f"{name}: functools.lru_cache is full")
     r.asked.add(key)
-    r.read_state(f"{name}{key[1]}", result, question)
+    r.read_state(f"{name}{key[1]}", result, functools.partial(cached, *args, **kwargs))
 
 
 add(known, "allocates", CACHED, CACHED.__new__)
