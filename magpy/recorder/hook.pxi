@@ -43,6 +43,7 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     if r.after:
         finish_calls(r, e)
         if not r.hooked:
+            r.let_go()
             return 0
     if e.event != PyExecState_INSTRUCTION:
         if e.event == PyExecState_RAISE and PyExecState_FrameGenerator(e.frame) != NULL:
