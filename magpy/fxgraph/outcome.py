@@ -52,8 +52,10 @@ def array_check(func, expected):
     return check
 
 
-def shape_check(tensor, expected, where):
+def shape_check(tensor, expected, dtype, where):
     """The target of a node that asks for a shape which depends on data."""
+    if tensor.dtype != dtype:
+        raise OutcomeChanged(f"{where}: a dtype was {dtype}, is {tensor.dtype}")
     if tensor.shape != tuple(expected):
         raise OutcomeChanged(f"{where}: a shape was {tuple(expected)}, is {tuple(tensor.shape)}")
 

@@ -7,9 +7,78 @@ its operations are looked at (data must not leak from it, nothing outside may be
 changed) but not taped; its result is then entered as the result of one operation.
 """
 
+import enum
+from typing import NamedTuple
+
+import numpy
+import torch
+
 from magpy.guards.tensor_meta import impl_key, storage_key, version
 from magpy.reasons import StopCapture
 from magpy.recorder.torch_ops import STOP, opaque
+
+# What an opaque call gets as it is. Unlike an operation of torch it may ask of which type an
+# argument is, so nothing is put in the place of anything else.
+UNCHANGING = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, torch.dtype, torch.device,
+              torch.layout, torch.memory_format, torch.Size)
+
+
+class Hole(NamedTuple):
+    """Where the index-th tensor belongs."""
+
+    index: int
+
+
+class Arguments:
+    """The arguments of an opaque call: its ``tensors``, which the graph hands over, and all
+    the rest, which is made again around them at each call. A call that *keeps* arguments
+    (for its backward) must get outside containers themselves: they stop the capture."""
+
+    def __init__(self, args, kwargs, recorder, keeps):
+        self.tensors = []
+        self._recorder = recorder
+        self._keeps = keeps
+        self._containers = set()
+        self._args = self._open(args)
+        self._kwargs = self._open(kwargs)
+        self._recorder = self._containers = None
+
+    def filled(self, tensors):
+        """(args, kwargs) with these tensors."""
+        return _fill(self._args, tensors), _fill(self._kwargs, tensors)
+
+    def _open(self, value):
+        kind = type(value)
+        if isinstance(value, torch.Tensor):
+            self.tensors.append(value)
+            return Hole(len(self.tensors) - 1)
+        if kind in UNCHANGING or isinstance(value, (enum.Enum, numpy.generic)) or \
+                isinstance(value, type) and not self._recorder.is_internal(value):
+            return value
+        if kind is tuple:
+            return tuple([self._open(item) for item in value])
+        if kind is slice:
+            return slice(self._open(value.start), self._open(value.stop), self._open(value.step))
+        if kind not in (list, dict) or id(value) in self._containers or \
+                self._keeps and self._recorder.node_of(value) is not None:
+            raise StopCapture("graph-argument", kind.__qualname__)
+        self._containers.add(id(value))
+        if kind is list:
+            return [self._open(item) for item in value]
+        return {self._open(key): self._open(item) for key, item in value.items()}
+
+
+def _fill(value, tensors):
+    kind = type(value)
+    if kind is Hole:
+        return tensors[value.index]
+    if kind is tuple or kind is list:
+        return kind([_fill(item, tensors) for item in value])
+    if kind is slice:
+        return slice(_fill(value.start, tensors), _fill(value.stop, tensors), _fill(value.step, tensors))
+    if kind is dict:
+        return {_fill(key, tensors): _fill(item, tensors) for key, item in value.items()}
+    return value
 
 
 class Section:
@@ -52,6 +121,16 @@ class Section:
         """An operation inside changed *tensors* in place."""
         if any(storage_key(tensor) in self.foreign for tensor in tensors):
             raise StopCapture("autograd-in-graph", f"{self.name} changes a tensor that is not its argument")
+
+
+def with_arguments(how, arguments):
+    """*how*, an opaque operation, as one that takes the tensors of *arguments* only."""
+    def call(*tensors):
+        args, kwargs = arguments.filled(tensors)
+        return how.target(*args, **kwargs)
+    handling = opaque(call, how.name)
+    handling.rng = how.rng
+    return handling
 
 
 def handling_of(cls):

@@ -29,7 +29,7 @@ from magpy.fxgraph.outcome import array_check, is_array, is_plain, shape_check, 
 from magpy.recorder import fake_check, rewrites
 from magpy.recorder.constants import FOLDABLE, PLAIN_TENSORS, READS, SHARES_MEMORY, Constants
 from magpy.recorder.places import user_place
-from magpy.recorder.section import Live, Section
+from magpy.recorder.section import Arguments, Live, Section, with_arguments
 from magpy.recorder.torch_checks import check_outside_autograd, tensors_in
 from magpy.recorder.torch_ops import (
     CALL_METHOD, IGNORED, META, OP, STATE, STOP, VALUES_OF_DATA, Handling, handling)
@@ -419,7 +419,7 @@ class Tape(TorchFunctionMode):
             raise op.outcome
 
     def _check_shape(self, ref, op, tensor):
-        self._enter_check(shape_check, (ref, tuple(tensor.shape), _where(op.place)), op, [tensor])
+        self._enter_check(shape_check, (ref, tuple(tensor.shape), tensor.dtype, _where(op.place)), op, [tensor])
 
     def _enter_check(self, target, args, op, tensors):
         check = TapeOp(Handling(target.__name__, OP, target=target), target, args, op.kwargs
@@ -440,14 +440,15 @@ class Tape(TorchFunctionMode):
 
     # ---- opaque calls ---------------------------------------------------------
 
-    def begin_section(self, how, func, args, kwargs, outcome=None):
+    def begin_section(self, how, func, args, kwargs, outcome=None, keeps=False):
         """From here to `end_section` a call runs that is one operation of the graph. With
         *outcome* it checks something itself, and what it gives is checked: else that is why
-        the capture stops."""
+        the capture stops. *keeps*: see `Arguments`."""
         if outcome is not None and (self._changed_input or not self.recorder.allows_outcomes):
             raise outcome
         with torch._C.DisableTorchFunction():
-            op = self._operation(how, func, args, kwargs, sys._getframe(1))
+            arguments = Arguments(args, kwargs, self.recorder, keeps)
+            op = self._operation(with_arguments(how, arguments), func, arguments.tensors, {}, sys._getframe(1))
             op.opaque, op.outcome = True, outcome
             self.outcomes += outcome is not None
             tensors, self._tensors = self._tensors, []
@@ -499,7 +500,7 @@ class Tape(TorchFunctionMode):
         changed = self._changes(inside, how, tensors, changed, found)
         self._section.change(changed)
         self.constants.forget(changed)
-        self._section.op.rng = self._section.op.rng or how.rng
+        self._section.op.rng = self._section.op.rng or how.rng or how.foreign
 
     # ---- arguments ------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 """torch.autograd.Function inside a compiled call: forward is guarded, backward stays the user's own."""
+import numpy as np
 import pytest
 import torch
 
@@ -237,3 +238,52 @@ def test_an_exception_leaves_apply():
         x = batch(i, 2, 2).requires_grad_()
         compare.equal(compiled(x).detach(), f(x).detach(), "not raised")
     assert magpy.explain(compiled).captures == 1
+
+
+class Asks(torch.autograd.Function):
+    """Asks of which types its arguments are, as the graph must hand them over."""
+
+    @staticmethod
+    def forward(ctx, x, dtype, shape, number, pair, sizes):
+        ctx.factor = shape.numel() + (1 if dtype is float else 2) + (0 if type(number) is np.float32 else 5)
+        sizes.append(len(pair))
+        return x * ctx.factor * len(sizes)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None, None, None, None, None
+
+
+def test_arguments_arrive_as_they_are():
+    def f(x):
+        return Asks.apply(x, float, x.shape, np.float32(0.5), (1, [2]), [3])
+
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    for i in range(3):
+        compare.equal(run(compiled, batch(i)), run(f, batch(i)), f"call {i}")
+    assert_counts(compiled, 1, 2)
+
+
+def test_an_outside_list_is_not_copied():
+    """forward() may keep it, and must then keep this very list."""
+    sizes = [1, 2]
+
+    def f(x):
+        return Scaled.apply(x, sizes[0]) + Keeps.apply(x, sizes)
+
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(3):
+        got = compiled(batch(i).requires_grad_()).grad_fn.next_functions[1][0]
+        assert got.sizes is sizes
+    assert magpy.explain(compiled).stops[-1].reason == "graph-argument"
+
+
+class Keeps(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, sizes):
+        ctx.sizes = sizes
+        return x * sizes[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.sizes[1], None

@@ -47,7 +47,7 @@ def opaque_apply(r, tape, cls, inputs, kwargs):
             r.stop("autograd-in-graph", f"an exception left {cls.__qualname__}")
         tape.end_section(result)
 
-    tape.begin_section(handling_of(cls), cls.apply, inputs, kwargs)
+    tape.begin_section(handling_of(cls), cls.apply, inputs, kwargs, keeps=True)
     r.begin_section(cls.__qualname__)
     r.after_call(done)
 
