@@ -50,11 +50,30 @@ cdef look_up_in_bases(Recorder r, cls, str name):
             return
 
 
+cdef dict PARTS = {name: property.__dict__[name] for name in ("fget", "fset", "fdel")}
+cdef object STATIC_FUNC = staticmethod.__dict__["__func__"]
+cdef object CLASS_FUNC = classmethod.__dict__["__func__"]
+
+
+cdef object know_part(Recorder r, descriptor, str name):
+    """What a property, staticmethod or classmethod has inside. Which descriptor it is does not
+    fix that: its __init__ can be called again."""
+    field = PARTS[name] if name in PARTS else STATIC_FUNC if is_a(descriptor, staticmethod) else CLASS_FUNC
+    part = field.__get__(descriptor)
+    if not provenance.is_created(<PyObject *>descriptor):
+        node = r.const_node(descriptor)
+        mark = (node.index, "member", field)
+        if mark not in r.seen:
+            r.seen[mark] = True
+            r.edges.append(Edge(("member", field), node, ("is", part), None, f"{node.path}.{name}"))
+    know_constant(r, part)
+    return part
+
+
 cdef know_callable_of(Recorder r, descriptor):
-    """The function inside a property's getter, a staticmethod or a classmethod:
-    fixed by the descriptor's identity, which is guarded."""
+    """The function inside a staticmethod or a classmethod."""
     if is_a(descriptor, (staticmethod, classmethod)):
-        know_constant(r, descriptor.__func__)
+        know_part(r, descriptor, "__func__")
 
 
 cdef know_constant(Recorder r, obj):
@@ -138,10 +157,8 @@ cdef read_data_descriptor(Recorder r, obj, node, descriptor, str name):
     if kind is GETSET or kind is MEMBER:
         read_field(r, obj, node, descriptor, name)
     elif is_a(descriptor, property):
-        getter = descriptor.fget
-        if PyFunction_Check(getter):
-            know_constant(r, getter)
-        elif getter is not None:
+        getter = know_part(r, descriptor, "fget")
+        if getter is not None and not PyFunction_Check(getter):
             dispatch_call(r, getter, (obj,), None)
     else:
         look_up_type(r, kind, "__set__")
@@ -221,7 +238,7 @@ cdef read_class_attribute(Recorder r, cls, str name):
             read_class_value(r, value)
         value = look_up_type(r, meta, name)
         if is_a(value, property):
-            know_constant(r, value.fget)
+            know_part(r, value, "fget")
         elif value is not ABSENT:
             read_class_value(r, value)
         else:
@@ -396,7 +413,7 @@ cdef write_on(Recorder r, node, obj, setter, str name, value):
 cdef write_data_descriptor(Recorder r, obj, node, descriptor, str name, value):
     cdef type kind = type(descriptor)
     if is_a(descriptor, property):
-        know_constant(r, descriptor.fdel if value is ABSENT else descriptor.fset)
+        know_part(r, descriptor, "fdel" if value is ABSENT else "fset")
     elif kind is MEMBER and magpy_is_heap_type(descriptor.__objclass__):
         if node is not None:
             write_on(r, node, obj, object_setattr, name, value)

@@ -215,8 +215,7 @@ cdef make_instance(Recorder r, cls, tuple args, kwargs):
     maker = look_up_type(r, cls, "__new__")
     setup = look_up_type(r, cls, "__init__")
     if is_a(maker, staticmethod):
-        know_constant(r, maker.__func__)
-        maker = maker.__func__
+        maker = know_part(r, maker, "__func__")
     python_setup = PyFunction_Check(setup)
     if python_setup:
         enter_function(r, setup)
@@ -291,7 +290,7 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
     else:
         read_class_value(r, method)
         if is_a(method, (staticmethod, classmethod)):
-            dispatch_call(r, method.__func__, args[1:], None)
+            dispatch_call(r, know_part(r, method, "__func__"), args[1:], None)
     return True
 
 

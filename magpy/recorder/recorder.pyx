@@ -383,6 +383,10 @@ cdef class Recorder:
         """*obj* is a fixed part of something that is guarded by identity."""
         know_constant(self, obj)
 
+    cpdef know_part(self, descriptor, str name):
+        """What a property (fget, fset, fdel), staticmethod or classmethod (__func__) has inside."""
+        return know_part(self, descriptor, name)
+
     cpdef read_state(self, str text, value, predicate):
         """Guard a piece of C state: *predicate*() must keep giving *value* (a leaf)."""
         self.edge(None, "call", predicate, value, text)

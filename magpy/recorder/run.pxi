@@ -1,7 +1,8 @@
 # One recording, from start to Recording.
 
 from torch.fx.node import _get_qualified_name as qualified_name
-from magpy.recorder.torch_mode import Tape
+from magpy.recorder.torch_mode import InputRef, Tape
+from magpy.recorder.torch_ops import TENSOR_METHODS, method_name, replaced_by_c
 
 LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
 
@@ -48,6 +49,11 @@ cdef run_plainly(recording):
 
 cdef run_recorded(recording, on_stop):
     cdef Recorder r = Recorder(recording)
+    replaced = replaced_by_c()
+    if replaced is not None:
+        recording.stop = Stop("graph-argument", f"{replaced} of torch was replaced", *places.user_place(sys._getframe()))
+        run_plainly(recording)
+        return
     r.on_stop = on_stop
     recording.recorder = r
     recording.state = GlobalState()
@@ -146,6 +152,19 @@ cdef read_graph_names(Recorder r):
                 r.stop("graph-argument", f"{module.__name__}.{name} was replaced")
             node = namespace(r, module.__dict__)
             r.edge(node, "dict", name, found, f"{node.path}.{name}")
+    for op in r.recording.tape.ops:
+        read_method_by_name(r, op)
+
+
+cdef read_method_by_name(Recorder r, op):
+    """The graph finds methods by name, also where the program had the function in its hands."""
+    name = method_name(op.handling)
+    if name is None:
+        return
+    first = op.args[0] if op.args else None
+    cls = r.recording.nodes[first.node].type if type(first) is InputRef else torch.Tensor
+    if look_up_type(r, cls, name) is not TENSOR_METHODS.get(name):
+        r.stop("graph-argument", f"{cls.__qualname__}.{name} was replaced")
 
 
 cdef tuple graph_name(target):

@@ -111,6 +111,21 @@ def make_parameter(data, requires_grad=False):
 AUTOGRAD_OPERATIONS = (requires_grad_, detach_, retain_grad)
 SETTERS = {("requires_grad", "__set__"): requires_grad_, ("data", "__set__"): set_data}
 _table = {}
+# What torch finds by name, before anybody replaces it.
+TENSOR_METHODS = {name: each for base in reversed(torch.Tensor.__mro__) for name, each in vars(base).items()}
+_NAMESPACES = [(vars(place), dict(vars(place))) for place in (
+    torch._C.TensorBase, torch._C._nn, torch._C._fft, torch._C._linalg, torch._C._special)]
+_NAMESPACES.append((vars(torch.Tensor), TENSOR_METHODS))
+
+
+def replaced_by_c():
+    """The name of a C function of torch in whose place stands another one, or None. Who kept the
+    old one calls it, but torch, which looks functions up by name, would hand the new one to a mode."""
+    for now, before in _NAMESPACES:
+        for name, found in now.items():
+            if found is not before.get(name, found) and type(found) is not types.FunctionType:
+                return name
+    return None
 
 
 def handling(func):
@@ -200,6 +215,17 @@ def _method_name(func):
         if _raw_attribute(name) is func:
             return name
     return None
+
+
+def method_name(how):
+    """The name of the method or attribute of torch.Tensor that the graph looks up for this, or None."""
+    if how.op == CALL_METHOD:
+        return how.target
+    if how.getter is not None:
+        return how.getter
+    if how.target is not None and (OPERATORS.get(how.name) is how.target or how.target in AUTOGRAD_OPERATIONS):
+        return how.name
+    return "data" if how.target is set_data else None
 
 
 def _classify(func):

@@ -201,9 +201,8 @@ def class_statement(r, func, args, kwargs):
     for meta in {meta, *map(type, bases)} - {type}:
         for name in ("__prepare__", "__new__", "__init__", "__call__"):
             found = r.type_lookup(meta, name)
-            if is_a(found, (staticmethod, classmethod)) and found is not ABSENT \
-                    and is_a(found.__func__, types.FunctionType):
-                r.know_constant(found.__func__)
+            if is_a(found, (staticmethod, classmethod)):
+                r.know_part(found, "__func__")
 
 
 @rule(builtins.__import__, kind="effect")

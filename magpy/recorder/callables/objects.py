@@ -64,8 +64,7 @@ def generic_getattr(r, func, args, kwargs):
     descriptor = r.type_lookup(cls, name)
     if is_data_descriptor(descriptor):
         if is_a(descriptor, property):
-            if is_a(descriptor.fget, types.FunctionType):
-                r.know_constant(descriptor.fget)
+            if is_a(r.know_part(descriptor, "fget"), types.FunctionType):
                 return
         elif name == "__class__":
             return
@@ -105,9 +104,7 @@ def change_attribute(r, obj, name, func, args, new):
     slot = is_a(descriptor, types.MemberDescriptorType)
     if is_data_descriptor(descriptor) and not slot:
         if is_a(descriptor, property):
-            setter = descriptor.fdel if new is ABSENT else descriptor.fset
-            if is_a(setter, types.FunctionType):
-                r.know_constant(setter)
+            if is_a(r.know_part(descriptor, "fdel" if new is ABSENT else "fset"), types.FunctionType):
                 return
         if is_tensor(obj) or r.know(obj) is not None:
             r.stop("object-write", f"attribute {name!r} of {cls.__qualname__}")
@@ -136,7 +133,7 @@ def subclass_hook(r, base):
     """``__init_subclass__`` of a base, which C code calls for a new class."""
     hook = r.type_lookup(base, "__init_subclass__")
     if is_a(hook, (classmethod, staticmethod)):
-        r.know_constant(hook.__func__)
+        r.know_part(hook, "__func__")
     elif hook in RULES:
         RULES[hook](r, hook, (base,), {})
 
@@ -238,9 +235,9 @@ def plain_check(r, func, args, kwargs):
     if cls not in type(obj).__mro__ and not fixed(obj) and not is_tensor(obj):
         r.type_lookup(type(obj), "__getattribute__")
         found = r.type_lookup(type(obj), "__class__")
-        if is_a(found, property) and is_a(found.fget, types.FunctionType):
-            r.know_constant(found.fget)
-        elif found is not object.__dict__["__class__"]:
+        if is_a(found, property) and is_a(r.know_part(found, "fget"), types.FunctionType):
+            return
+        if found is not object.__dict__["__class__"]:
             r.stop("object-read", f"__class__ of {type(obj).__qualname__}")
 
 
@@ -267,9 +264,17 @@ def super_made(r, func, args, kwargs):
 
 add(known, "allocates", property, staticmethod, classmethod, types.MethodType,
     property.__dict__["getter"], property.__dict__["setter"], property.__dict__["deleter"],
-    *slots(property, "__init__"), *slots(staticmethod, "__init__"),
-    *slots(classmethod, "__init__"), property.__new__, staticmethod.__new__,
-    classmethod.__new__)
+    property.__new__, staticmethod.__new__, classmethod.__new__)
+
+
+@rule(*slots(property, "__init__"), *slots(staticmethod, "__init__"), *slots(classmethod, "__init__"), kind="mutates")
+def filled(r, func, args, kwargs):
+    """An outside descriptor that gets another function: nobody could tell from its type what it had."""
+    known(r, func, args, kwargs)
+    if args[0] is not None and not r.is_internal(args[0]):
+        r.stop("object-write", f"{func.__qualname__} of an outside one")
+
+
 add(nothing, "pure", types.FunctionType.__dict__["__get__"], *slots(types.MethodType, "__get__"),
     *slots(staticmethod, "__get__"), *slots(classmethod, "__get__"),
     *slots(types.MethodDescriptorType, "__get__"), *slots(types.WrapperDescriptorType, "__get__"),
@@ -281,10 +286,9 @@ add(nothing, "pure", *slots(types.BuiltinFunctionType, "__hash__"))
 def property_used(r, func, args, kwargs):
     """Asked by name. Without an object a property gives itself."""
     descriptor, obj, *value_ = args[:3] if func.__name__ == "__set__" else args[:2]
-    accessor = {"__get__": descriptor.fget, "__set__": descriptor.fset, "__delete__": descriptor.fdel}[func.__name__]
     r.know(descriptor)
+    accessor = r.know_part(descriptor, {"__get__": "fget", "__set__": "fset", "__delete__": "fdel"}[func.__name__])
     if obj is not None and accessor is not None:
-        r.know_constant(accessor)
         calls(r, accessor, (obj, *value_))
 
 
