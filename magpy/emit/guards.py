@@ -96,6 +96,8 @@ class _Twin:
             return f"storages({slots}) != {tuple(expected)!r}"
         if op == "unique":
             return f"not unique({', '.join(f'v{slot}' for slot in instr.key)})"
+        if op == "apart":
+            return f"not apart({instr.expected!r}, {', '.join(f'v{slot}' for slot in instr.key)})"
         if op == "tensor":
             return f"not {self.names.name(expected, 'meta')}.matches({value})"
         if op == "same":

@@ -14,7 +14,7 @@ import torch
 
 from magpy.guards.buffers import same_buffer
 from magpy.guards.instr import Const
-from magpy.guards.program import is_leaf
+from magpy.guards.program import is_leaf, own_dict
 from magpy.guards.tensor_meta import TensorMeta, distinct_storages
 from magpy.guards.twin_helpers import keys_of, len_of, truth_of
 from magpy.refgraph.graph import ABSENT, short_name
@@ -68,6 +68,8 @@ class _Failure:
             return self.met_again(instr)
         if instr.check == "alias":
             return self.storages(instr)
+        if instr.check == "apart":
+            return self.shared_dict(instr)
         found, value = self.program.probe(i, *self.call)
         if found < 0:
             return instr.text, f"was {_expectation(instr)}, cannot be read now{self.source(instr)}"
@@ -108,6 +110,16 @@ class _Failure:
             if other != slot:
                 return f"{self.path(other)} and {self.path(slot)}", "were two objects, are the same"
         return instr.text, "are different objects again"
+
+    def shared_dict(self, instr):
+        """The first two slots of which one was written, and that have one dict."""
+        first = {}
+        for slot, (written, is_dict) in zip(instr.key, instr.expected):
+            held = self.value(slot) if is_dict else own_dict(self.value(slot))
+            other, before = first.setdefault(id(held), (slot, written))
+            if held is not None and other != slot and (written or before):
+                return f"{self.path(other)} and {self.path(slot)}", "had dicts of their own, share one"
+        return instr.text, "have dicts of their own again"
 
     def storages(self, instr):
         """The first two tensors that share memory now and did not, or the reverse."""

@@ -16,7 +16,7 @@ which sits in the program's frame already and costs nothing a run):
     fn             -              the compiled callable
     const          object         the object itself
     slot           -              what is in slot src
-    slots          slots          none; goes with the checks "alias" and "unique"
+    slots          slots          none; goes with the checks "alias", "unique" and "apart"
     attr           name           the instance's own attribute: no descriptor, no type
     dict           leaf           item of a dict, no user __getitem__ or __missing__
     list, tuple    i              element (negative: from the end)
@@ -52,6 +52,8 @@ Checks (``expected``):
     truth     bool             truth of C containers and numbers
     alias     group numbers    which of the tensors share storage
     unique    -                no two of the slots hold the same object
+    apart     (written, is    what was written shares its dict with no other slot: a slot holds
+              dict) for each  a dict, or an object that has its attributes in one
     state     GlobalState      torch's global state
     buffer    Snapshot         type and memory of an object of C, see buffers.py
 """
@@ -63,7 +65,7 @@ LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict"
          "type_mro", "key", "call", "deque", "deref")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
-          "keys", "set", "truth", "alias", "unique", "state", "buffer")
+          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart")
 
 
 class Const:

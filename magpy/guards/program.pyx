@@ -35,6 +35,7 @@ cdef extern from "leaf.h" namespace "magpy":
 cdef extern from "guard_program.h" namespace "magpy":
     const char *load_name(int op)
     const char *check_name(int op)
+    PyObject *native_own_dict "magpy::own_dict"(object obj)
 
     cdef struct TorchChecks:
         tensor_check tensor
@@ -72,6 +73,12 @@ _NUMBER_KEYS = frozenset(("arg", "list", "tuple", "closure", "key"))
 _NEED_SRC = frozenset(("slot", "attr", "dict", "list", "tuple", "cell", "member",
                        "instance_dict", "key", "deque", "deref"))
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+def own_dict(obj):
+    """The object's own __dict__ if it has one by now, else None."""
+    cdef PyObject *found = native_own_dict(obj)
+    return <object>found if found != NULL else None
 
 
 def is_leaf(value):
@@ -244,7 +251,7 @@ cdef class _Builder:
             raise TypeError("the key is a C function, or a cached one with its arguments")
 
     cdef set_expected(self, Instr *native, load, key, check, expected):
-        if (check in ("alias", "unique")) != (load == "slots") or (check == "state") != (load == "state"):
+        if (check in ("alias", "unique", "apart")) != (load == "slots") or (check == "state") != (load == "state"):
             raise ValueError(f"the load {load!r} does not go with the check {check!r}")
         self.owner.keep.append(expected)
         if check in ("leaf", "keys", "set"):
@@ -261,6 +268,8 @@ cdef class _Builder:
             self.set_alias(native, key, expected)
         elif check == "buffer":
             self.set_buffer(native, expected)
+        elif check == "apart":
+            self.set_apart(native, key, expected)
         elif check == "unique":
             self.set_alias(native, key, range(len(key)))
         else:
@@ -291,6 +300,13 @@ cdef class _Builder:
         buffer.strides = expected.strides
         buffer.readonly = expected.readonly
         buffer.bytes = expected.bytes
+
+    cdef set_apart(self, Instr *native, slots, flags):
+        cdef Alias *alias = self.program.new_alias()
+        native.expected.alias = alias
+        for slot, (written, is_dict) in zip(slots, flags, strict=True):
+            alias.slots.push_back(self.slot(slot))
+            alias.groups.push_back(written + 2 * is_dict)
 
     cdef set_alias(self, Instr *native, slots, groups):
         cdef Alias *alias = self.program.new_alias()

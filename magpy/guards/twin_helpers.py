@@ -14,6 +14,7 @@ import weakref
 import torch
 
 from magpy.guards.buffers import same_buffer
+from magpy.guards.program import own_dict
 from magpy.guards.tensor_meta import distinct_storages
 from magpy.refgraph.graph import ABSENT
 
@@ -184,10 +185,17 @@ def unique(*values):
     return len({id(value) for value in values}) == len(values)
 
 
+def apart(flags, *values):
+    """Nothing that was written shares its dict with anything else."""
+    held = [value if is_dict else own_dict(value) for value, (_, is_dict) in zip(values, flags)]
+    counts = collections.Counter(id(each) for each in held if each is not None)
+    return all(counts[id(each)] < 2 for each, (written, _) in zip(held, flags) if written and each is not None)
+
+
 HELPERS = {function.__name__: function for function in (
     own, item, element, deque_element, key_at, cell, closure, member, instance_dict,
     type_lookup, type_own, type_mro, equal, has_keys, has_content, len_of, truth_of,
-    distinct, storages, unique, deref, same_buffer)}
+    distinct, storages, unique, deref, same_buffer, apart)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

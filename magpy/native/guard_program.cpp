@@ -2,6 +2,7 @@
 
 #include "guard_program.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "cpython/execstate.h"
@@ -163,6 +164,51 @@ static bool match_alias(const Alias &alias, PyObject *const *frame, bool by_stor
     return true;
 }
 
+/* Where CPython keeps the pointer to a managed dict, from the object (pycore_object.h). */
+static const Py_ssize_t managed_dict = -3;
+
+PyObject *own_dict(PyObject *obj) {
+    PyTypeObject *type = Py_TYPE(obj);
+    if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
+        return ((PyObject **)obj)[managed_dict];
+    }
+    PyObject **place = PyType_Check(obj) ? nullptr : _PyObject_GetDictPtr(obj);
+    return place == nullptr ? nullptr : *place;
+}
+
+/* Nothing that was written (group bit 1) shares its dict with anything else. A slot holds an
+   object with attributes, or (group bit 2) a dict itself. */
+static bool match_apart(const Alias &alias, PyObject *const *frame) {
+    static thread_local std::vector<PyObject *> written;
+    size_t n = alias.slots.size();
+    written.clear();
+    for (int own : {1, 0}) {
+        for (size_t i = 0; i < n; i++) {
+            PyObject *value = frame[alias.slots[i]];
+            if ((alias.groups[i] & 1) != own || value == nullptr) {
+                continue;
+            }
+            PyObject *dict = alias.groups[i] & 2 ? value : own_dict(value);
+            if (dict == nullptr) {
+                continue;
+            }
+            if (own) {
+                written.push_back(dict);
+            }
+            else if (std::binary_search(written.begin(), written.end(), dict)) {
+                return false;
+            }
+        }
+        if (own) {
+            std::sort(written.begin(), written.end());
+            if (std::adjacent_find(written.begin(), written.end()) != written.end()) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool same_bytes(const Py_buffer &view, const std::string &bytes) {
     if ((size_t)view.len != bytes.size()) {
         return false;
@@ -212,6 +258,8 @@ static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *fra
         return match_alias(*instr.expected.alias, frame, true);
     case Check_unique:
         return match_alias(*instr.expected.alias, frame, false);
+    case Check_apart:
+        return match_apart(*instr.expected.alias, frame);
     case Check_state:
         return torch_checks.state(instr.expected.meta);
     case Check_buffer:

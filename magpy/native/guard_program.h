@@ -35,7 +35,7 @@ namespace magpy {
     V(type_own) V(type_mro) V(key) V(call) V(deque) V(deref)
 #define MAGPY_FOREACH_CHECK(V)                                                       \
     V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
-    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer)
+    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart)
 
 #define V(NAME) Load_##NAME,
 enum LoadOp : uint8_t { MAGPY_FOREACH_LOAD(V) NumLoads };
@@ -43,6 +43,9 @@ enum LoadOp : uint8_t { MAGPY_FOREACH_LOAD(V) NumLoads };
 #define V(NAME) Check_##NAME,
 enum CheckOp : uint8_t { MAGPY_FOREACH_CHECK(V) NumChecks };
 #undef V
+
+/* The object's own __dict__, borrowed, or NULL: none is made for the question. */
+PyObject *own_dict(PyObject *obj);
 
 const char *load_name(int op);      // NULL when there is no such op
 const char *check_name(int op);
@@ -55,6 +58,7 @@ struct TorchChecks {
 };
 extern TorchChecks torch_checks;
 
+/* Which slots, and what of each: for the check "apart" how attributes are held. */
 struct Alias {
     std::vector<int> slots, groups;
 };

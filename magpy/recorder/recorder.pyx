@@ -37,6 +37,7 @@ from magpy import config
 from magpy.reasons import StopCapture
 from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Place, Stop, Recording
 from magpy.guards import buffers
+from magpy.guards.program import own_dict
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages
 from magpy.recorder import callables, places    # callables: fills the tables of rules
 

@@ -133,6 +133,7 @@ cdef complete_recording(Recorder r):
         return
     read_graph_names(r)
     add_distinct(r)
+    add_apart(r)
     mutated = [recording.nodes[ref.node] for ref in recording.tape.mutated_inputs()]
     if mutated and len(r.tensors) > 1:
         groups = distinct_storages([node.obj for node in r.tensors])
@@ -177,6 +178,38 @@ cdef tuple graph_name(target):
     if module is None or not path.startswith("torch") or getattr(module, name, None) is None:
         return None, None
     return module, name
+
+
+cdef add_apart(Recorder r):
+    """A dict can become the __dict__ of an object, and two objects can share theirs: what was
+    written through one name must not be what was read through another."""
+    cdef dict holders = {}      # (node, is it the dict itself) -> was it written
+    for node in r.recording.nodes:
+        if node.kind == "dict":
+            if node.owner is None:
+                holders[node, True] = node.written
+            elif node.written:
+                holders[node.owner, False] = True
+        elif node.written and magpy_has_instance_dict(node.type):
+            holders[node, False] = True
+    if True not in holders.values():
+        return
+    for edge in r.edges:
+        if edge.load[0] == "attr" and edge.parent is not None:
+            holders.setdefault((edge.parent, False), False)
+    if len(holders) < 2:
+        return
+    cdef dict held = {}         # id(dict) -> was it written
+    for (node, is_dict), written in holders.items():
+        names = node.obj if is_dict else own_dict(node.obj)
+        if names is None:
+            continue
+        if id(names) in held and (written or held[id(names)]):
+            r.stop("object-write", f"{node.path} shares its dict with another object")
+        held[id(names)] = written
+    r.edges.append(Edge(("slots", tuple([node for node, _ in holders])), None,
+                        ("apart", tuple([(written, is_dict) for (_, is_dict), written in holders.items()])), None,
+                        "apart: " + ", ".join([node.path for (node, _), written in holders.items() if written])))
 
 
 cdef add_distinct(Recorder r):

@@ -197,10 +197,28 @@ def test_unique():
     assert both(lowered, None, (one, [], one), {}) is None
 
 
+def test_apart():
+    b = Build(state=False)
+    nodes = tuple(b.edge("arg", i, None, "none", None, f"arg[{i}]", object()) for i in range(3))
+    b.edge("slots", nodes, None, "apart", ((True, False), (False, False), (False, True)), "arg[0], arg[1], arg[2]")
+    lowered = b.lower()
+    one, other = Holder(), Holder()
+    assert both(lowered, None, (one, other, {}), {}) == []
+    assert both(lowered, None, (one, other, vars(other)), {}) == []     # two that are only read
+    assert both(lowered, None, (one, other, vars(one)), {}) is None
+    other.__dict__ = vars(one)
+    assert both(lowered, None, (one, other, {}), {}) is None
+    assert both(lowered, None, (5, (), {}), {}) == []                   # neither has attributes
+
+
+class Holder:
+    pass
+
+
 def test_the_text():
     b = Build()
     module = b.node(types.ModuleType("config"), "config", const=True)
-    self = b.edge("arg", 0, None, "type", Layer, "arg[0]", Layer())
+    self = b.edge("arg", 0, None, "type", Layer, "arg[0]", Holder())
     b.edge("attr", "training", self, "leaf", True, "arg[0].training")
     b.edge("attr", "scale", self, "leaf", 2.0, "arg[0].scale")
     b.edge("attr", "size", module, "absent", None, "config.size")

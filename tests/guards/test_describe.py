@@ -118,7 +118,7 @@ def test_texts_of_checks(op, expected, value, text):
 
 
 def test_every_check_has_a_text():
-    elsewhere = {"none", "same", "distinct", "alias", "unique", "state"}    # below
+    elsewhere = {"none", "same", "distinct", "alias", "unique", "state", "apart"}    # below
     assert {op for op, *_ in TEXTS} | elsewhere == set(CHECKS)
 
 
@@ -266,6 +266,22 @@ def test_patterns_name_the_first_pair():
     apart = Instr("slots", -1, (0, 1), "alias", (0, 1), -1, "storage of arg[0]")
     assert miss([*loads(2), apart], (X, X[1:])) == "arg[0] and arg[1]: did not share memory, do now"
     assert miss([*loads(2), together], (X, X.clone())) == "arg[0] and arg[1]: shared memory, do not now"
+
+
+def test_shared_dicts_name_the_first_pair():
+    check = Instr("slots", -1, (0, 1, 2), "apart", ((True, False), (False, False), (False, True)), -1, "apart: arg[0]")
+    first, second, names = types.SimpleNamespace(), Holder(), {}
+    second.__dict__ = names
+    program = GuardProgram([*loads(3), check], 3, (), 3, ())
+    assert describe.miss(program, 3, None, (first, second, names), None).text == (
+        "apart: arg[0]: have dicts of their own again")     # neither of the two is written
+    first = Holder()
+    first.__dict__ = names
+    assert miss([*loads(3), check], (first, Holder(), names)) == "arg[0] and arg[2]: had dicts of their own, share one"
+
+
+class Holder:
+    pass
 
 
 def test_when_it_holds_again():

@@ -13,7 +13,7 @@ import torch
 from magpy.guards import buffers
 from magpy.guards import instr as instr_module
 from magpy.guards.instr import Const, Instr
-from magpy.guards.program import CHECK_NUMBERS, LOAD_NUMBERS, GuardProgram
+from magpy.guards.program import CHECK_NUMBERS, LOAD_NUMBERS, GuardProgram, own_dict
 from magpy.guards.tensor_meta import GlobalState, TensorMeta, distinct_storages
 from magpy.refgraph.graph import ABSENT
 
@@ -394,6 +394,41 @@ def test_unique(make):
     assert program(52).run(None, tuple(different), None) == []
     assert program(53).run(None, (*different, different[7]), None) is None
     assert program(0).run(None, (), None) == []
+
+
+def test_apart(make):
+    class Sized(int):
+        pass
+
+    def program(*flags):
+        n = len(flags)
+        loads = [("arg", -1, i, "none", None, i) for i in range(n)]
+        return make.program(*loads, ("slots", -1, tuple(range(n)), "apart", flags, -1), nargs=n, nslots=n)
+
+    written, read, written_dict, read_dict = (True, False), (False, False), (True, True), (False, True)
+    objects = [Plain(a=i) for i in range(20)]
+    dicts = [{} for _ in range(20)]
+    big = program(*[written] * 10, *[read] * 10, *[written_dict] * 10, *[read_dict] * 10)
+    assert big.run(None, (*objects, *dicts), None) == []
+    objects[3].__dict__ = dicts[15]
+    assert big.run(None, (*objects, *dicts), None) is None
+    for make_one in (Plain, lambda: Sized(3), lambda: types.ModuleType("m"), lambda: torch.zeros(1), lambda: len):
+        one, other = make_one(), make_one()
+        if one is not len:
+            one.k = 1
+            assert program(read, written_dict).run(None, (one, vars(one)), None) is None
+            assert program(written, read_dict).run(None, (one, vars(one)), None) is None
+            assert program(read, read_dict).run(None, (one, vars(one)), None) == []
+        assert program(written, read_dict).run(None, (other, {}), None) == []
+    assert program(written, written_dict).run(None, (Plain, {}), None) == []
+
+
+def test_asking_for_a_dict_makes_none(make):
+    made = Plain.__new__(Plain)
+    made.k = 1
+    assert own_dict(made) is None
+    assert own_dict(made) is not vars(made)
+    assert own_dict(made) is vars(made)
 
 
 # --- building ---

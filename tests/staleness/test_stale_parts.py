@@ -4,6 +4,7 @@ As in test_stale_corners, only the right result on every call is asked for where
 """
 import torch
 
+from support import fresh
 from support.scenario import Case, right, scenario
 
 Tensor = torch.Tensor
@@ -174,3 +175,106 @@ def test_kept_slot_whose_name_is_replaced():
 @right
 def test_kept_field_whose_name_is_replaced():
     return replaced("T", property(lambda t: t), lambda field, x: field.__get__(x))
+
+
+# ---- dicts that become the __dict__ of an object --------------------------------------------------
+
+class Plain:
+    pass
+
+
+def plain(**attributes):
+    made = Plain()
+    made.__dict__.update(attributes)
+    return made
+
+
+@scenario
+def test_written_dict_becomes_the_dict_of_an_object_that_is_read():
+    names, o = {"k": 1.0}, plain(k=1.0)
+
+    def f(x):
+        names["k"] = 2.0
+        return x * o.k
+
+    def change():
+        names["k"] = 1.0
+        o.__dict__ = names
+
+    def back():
+        o.__dict__ = {"k": 1.0}
+    return Case(f, change, back, captures=None, fullgraph=False)
+
+
+@right
+def test_read_dict_becomes_the_dict_of_an_object_that_is_written():
+    names, o = {"k": 1.0}, plain(k=1.0)
+
+    def f(x):
+        o.k = 2.0
+        return x * names["k"]
+
+    def change():
+        o.__dict__ = names
+
+    def back():
+        o.__dict__, names["k"] = {"k": 1.0}, 1.0
+    return Case(f, change, back)
+
+
+@right
+def test_two_objects_come_to_share_their_dict():
+    a, b = plain(k=1.0), plain(k=1.0)
+
+    def f(x):
+        a.k += 1.0
+        return x * b.k
+
+    def change():
+        b.__dict__ = a.__dict__
+
+    def back():
+        b.__dict__ = {"k": 1.0}
+    return Case(f, change, back)
+
+
+@right
+def test_objects_that_share_their_dict_from_the_start():
+    a, b = plain(k=1.0), plain()
+    b.__dict__ = a.__dict__
+
+    def f(x):
+        a.k += 1.0
+        return x * b.k
+    return Case(f, lambda: setattr(b, "k", 5.0), lambda: setattr(b, "k", 1.0))
+
+
+@right
+def test_namespace_of_a_module_becomes_the_dict_of_an_object():
+    made, o = fresh.module("""
+        k = 1.0
+        def f(x):
+            global k
+            k = 2.0
+            return x * o.k
+    """), plain(k=1.0)
+    made.o = o
+
+    def change():
+        made.k = 1.0
+        o.__dict__ = vars(made)
+
+    def back():
+        o.__dict__ = {"k": 1.0}
+    return Case(made.f, change, back)
+
+
+@scenario
+def test_writes_that_share_no_dict_hit():
+    names, o = {"k": 1.0}, plain(k=1.0, n=0)
+
+    def f(x):
+        names["k"] = 2.0
+        o.n += 1
+        return x * o.k
+    return Case(f, lambda: setattr(o, "k", 3.0), lambda: setattr(o, "k", 1.0), observe=lambda: (o.n, dict(names)))
