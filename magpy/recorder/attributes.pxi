@@ -125,7 +125,14 @@ cdef read_attribute(Recorder r, obj, str name):
     if descriptor is not ABSENT:
         read_class_value(r, descriptor, obj)
         return
-    look_up_type(r, cls, "__getattr__")
+    ask_getattr(r, obj, name)
+
+
+cdef ask_getattr(Recorder r, obj, str name):
+    """The last resort of a lookup. It may be C code: ``__getattr__ = dict.__getitem__``."""
+    method = look_up_type(r, type(obj), "__getattr__")
+    if method is not ABSENT and not PyFunction_Check(method):
+        apply_special(r, "__getattr__", (obj, name))
 
 cdef object GENERIC_GETTERS = frozenset((types.FunctionType.__getattribute__,
                                          types.MethodType.__getattribute__,
@@ -140,6 +147,12 @@ cdef read_method_attribute(Recorder r, method, str name):
             r.edge(node, "member", types.MethodType.__dict__[name], getattr(method, name),
                    node.path + "." + name)
         return
+    node = r.nodes.get(id(method))
+    if node is not None:
+        if node.const:
+            know_constant(r, method.__func__)
+        else:
+            r.edge(node, "member", FUNC_FIELD, method.__func__, node.path + ".__func__")
     read_attribute(r, method.__func__, name)
 
 
@@ -238,11 +251,11 @@ cdef read_class_attribute(Recorder r, cls, str name):
             read_class_value(r, value)
         value = look_up_type(r, meta, name)
         if is_a(value, property):
-            know_part(r, value, "fget")
+            read_data_descriptor(r, cls, None, value, name)
         elif value is not ABSENT:
             read_class_value(r, value)
         else:
-            look_up_type(r, meta, "__getattr__")
+            ask_getattr(r, cls, name)
         return
     in_meta = look_up_type(r, meta, name)
     if in_meta is not ABSENT and magpy_has_descr_set(in_meta):
@@ -266,7 +279,7 @@ cdef read_class_attribute(Recorder r, cls, str name):
     elif in_meta is not ABSENT:
         read_class_value(r, in_meta)
     else:
-        look_up_type(r, meta, "__getattr__")
+        ask_getattr(r, cls, name)
 
 
 cdef class_namespace(Recorder r, cls):
@@ -311,9 +324,11 @@ cdef read_module_attribute(Recorder r, module, str name):
             if descriptor is not ABSENT:
                 read_class_value(r, descriptor)
                 return
-            look_up_type(r, cls, "__getattr__")
+            ask_getattr(r, module, name)
         value = names.get("__getattr__", ABSENT)
         r.edge(node, "dict", "__getattr__", value, f"{node.path}.__getattr__")
+        if value is not ABSENT and not PyFunction_Check(value):
+            dispatch_call(r, value, (name,), None)
 
 
 cdef read_mro(Recorder r, cls):
@@ -386,6 +401,9 @@ cdef write_attribute(Recorder r, obj, str name, value):
         else:
             r.effect(setattr, (obj, name, value))
         return
+    if not magpy_is_generic(setter) and rule_of(setter) is not None:    # __setattr__ = dict.__setitem__
+        apply_special(r, method, (obj, name) if value is ABSENT else (obj, name, value))
+        return
     descriptor = look_up_type(r, cls, name)
     node = r.know(obj)
     if descriptor is not ABSENT and magpy_has_descr_set(descriptor):
@@ -413,7 +431,9 @@ cdef write_on(Recorder r, node, obj, setter, str name, value):
 cdef write_data_descriptor(Recorder r, obj, node, descriptor, str name, value):
     cdef type kind = type(descriptor)
     if is_a(descriptor, property):
-        know_part(r, descriptor, "fdel" if value is ABSENT else "fset")
+        setter = know_part(r, descriptor, "fdel" if value is ABSENT else "fset")
+        if setter is not None and not PyFunction_Check(setter):
+            dispatch_call(r, setter, (obj,) if value is ABSENT else (obj, value), None)
     elif kind is MEMBER and magpy_is_heap_type(descriptor.__objclass__):
         if node is not None:
             write_on(r, node, obj, object_setattr, name, value)

@@ -285,12 +285,12 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         call_function(r, method, args, None)
     elif type(method) in DESCRIPTORS:
         apply_rule(r, method, args, None)
-    elif PyCFunction_Check(method):
-        apply_rule(r, method, args, None)
     else:
         read_class_value(r, method)
         if is_a(method, (staticmethod, classmethod)):
             dispatch_call(r, know_part(r, method, "__func__"), args[1:], None)
+        elif type(method) is types.MethodType or not magpy_has_descr_get(method):
+            dispatch_call(r, method, args[1:], None)        # it does not bind
     return True
 
 

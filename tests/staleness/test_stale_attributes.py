@@ -1,10 +1,11 @@
 """Outside state reached by attribute: of the module, of objects it holds, of classes, through descriptors."""
+import functools
 import types
 
 import torch
 from torch import nn
 
-from support.scenario import Case, scenario
+from support.scenario import Case, right, scenario
 
 
 class Scale(nn.Module):
@@ -436,3 +437,120 @@ def test_attribute_of_a_bound_method_owner():
 
     o = Owner()
     return Case(o.act, lambda: setattr(o, "k", 3.0), lambda: setattr(o, "k", 2.0))
+
+
+class AttributeDict(dict):
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
+class GetDict(dict):
+    __getattr__ = dict.get
+
+
+def settings_case(cls, read):
+    options = cls(k=2.0, other=0)
+    return Case(lambda x: x * read(options), lambda: options.update(k=3.0), lambda: options.update(k=2.0),
+                unrelated=lambda: options.update(other=1))
+
+
+@scenario
+def test_keys_of_a_dict_as_attributes():
+    return settings_case(AttributeDict, lambda options: options.k)
+
+
+@scenario
+def test_keys_of_a_dict_as_attributes_by_get():
+    return settings_case(GetDict, lambda options: options.k)
+
+
+@scenario
+def test_keys_of_a_dict_by_getattr():
+    return settings_case(AttributeDict, lambda options: getattr(options, "k", 1.0))
+
+
+@scenario
+def test_an_absent_key_as_attribute():
+    options = GetDict()
+    return Case(lambda x: x * (options.k or 2.0), lambda: options.update(k=3.0), lambda: options.pop("k", None))
+
+
+@scenario
+def test_a_module_held_by_such_a_dict():
+    options = AttributeDict(loss=nn.MSELoss())
+    return Case(lambda x: options.loss(x, x * 2), lambda: options.update(loss=nn.L1Loss()),
+                lambda: options.update(loss=nn.MSELoss()), captures=None)
+
+
+@scenario
+def test_keys_written_as_attributes():
+    options = AttributeDict(k=2.0, n=0.0)
+
+    def f(x):
+        options.n = options.k + 1
+        return x * options.n
+
+    return Case(f, lambda: options.update(k=3.0), lambda: options.update(k=2.0), observe=lambda: dict(options))
+
+
+@scenario
+def test_getattr_of_a_metaclass_in_c():
+    table = {"k": 2.0}
+
+    class Meta(type):
+        __getattr__ = staticmethod(lambda name: table[name])
+
+    class P(metaclass=Meta):
+        pass
+
+    return Case(lambda x: x * P.k, lambda: table.update(k=3.0), lambda: table.update(k=2.0))
+
+
+@right
+def test_special_methods_that_do_not_bind():
+    table = {"k": 2.0}
+
+    class Look:
+        __getattr__ = table.__getitem__
+        __getitem__ = staticmethod(functools.partial(table.get))
+
+    return Case(lambda x: x * Look().k * Look()["k"], lambda: table.update(k=3.0), lambda: table.update(k=2.0))
+
+
+@right
+def test_a_special_method_bound_to_another_object():
+    class Owner:
+        def __init__(self):
+            self.k = 2.0
+
+        def look(self, name):
+            return self.k
+
+    owner = Owner()
+
+    class Look:
+        __getattr__ = owner.look
+
+    return Case(lambda x: x * Look().any, lambda: setattr(owner, "k", 3.0), lambda: setattr(owner, "k", 2.0))
+
+
+@right
+def test_getattr_of_a_module_in_c():
+    module, table = types.ModuleType("made"), {"k": 2.0}
+    module.__getattr__ = table.__getitem__
+    return Case(lambda x: x * module.k, lambda: table.update(k=3.0), lambda: table.update(k=2.0))
+
+
+@right
+def test_a_setter_in_c():
+    class Log(list):
+        last = property(None, list.append)
+
+    log, scale = Log(), [2.0]
+
+    def f(x):
+        log.last = scale[0]
+        return x * scale[0]
+
+    return Case(f, lambda: scale.append(scale.pop() + 1), lambda: scale.clear() or scale.append(2.0),
+                observe=lambda: list(log))
