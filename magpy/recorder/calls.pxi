@@ -3,6 +3,7 @@
 
 from magpy.recorder.callables.registry import (
     ANNOTATED, COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
+from magpy.recorder.callables.hooks import check_cells, node_rule
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
@@ -163,7 +164,10 @@ cdef apply_rule(Recorder r, func, tuple args, kwargs):
     elif func is TYPE_CALL:
         make_instance(r, args[0], args[1:], kwargs)     # super().__call__ of a metaclass
     else:
-        unknown_callable(r, func)
+        rule = node_rule(func, args)
+        if rule is None:
+            unknown_callable(r, func)
+        rule(r, func, args, kwargs or {})
 
 
 cdef unknown_callable(Recorder r, func):

@@ -438,6 +438,10 @@ cdef class Recorder:
     cdef stop_in_section(self, text):
         self.stop("autograd-in-graph", f"{text} was written during the call, and {self.section} uses it")
 
+    cpdef know_by_identity(self, obj):
+        """*obj* must be the same object at replay."""
+        know_by_identity(self, obj)
+
     cpdef observe_identity(self, obj):
         """*obj*'s identity matters: keep it distinct from others of its type."""
         node = self.know(obj)

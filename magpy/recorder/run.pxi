@@ -127,6 +127,7 @@ cdef complete_recording(Recorder r):
     recording = r.recording
     recording.tape.check_shared_memory()
     recording.tape.follow_grad_mode()
+    check_cells(recording.tape)
     check_buffers(r)
     if not recording.state.matches():
         r.note_stop("global-state-changed", recording.state.why())

@@ -17,6 +17,7 @@ import enum
 import sys
 from types import FunctionType
 import types
+import weakref
 from typing import Callable, NamedTuple
 
 import numpy
@@ -175,6 +176,8 @@ class Tape(TorchFunctionMode):
         self._live = None               # the call that runs and will run again behind the graph
         self._shown = None              # storages of tensors that such calls were given
         self.constants = Constants(self.table)
+        self.grad_nodes = {}            # id of a node of autograd -> (it, weak reference to its tensor)
+        self.hooked_cells = []          # (cell, content, id of the function) of gradient hooks
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         recorder = self.recorder
@@ -356,6 +359,8 @@ class Tape(TorchFunctionMode):
         found = []
         plain = _collect(result, (), found)
         if how.kind is META and not found:
+            if how.name == "grad_fn" and result is not None:
+                self.grad_nodes[id(result)] = result, weakref.ref(args[0])
             return
         if op.outcome is not None and how.kind is STOP:
             self._check_value(op, result, found, tensors)
@@ -632,6 +637,13 @@ class Tape(TorchFunctionMode):
             op = self._operation(how, func, args, kwargs, sys._getframe(1))
             tensors, self._tensors = self._tensors, []
             self._after(op, how, args, kwargs, tensors, [version(t) for t in tensors], result)
+
+    def record_opaque(self, how, args):
+        """Enter an opaque operation that gives nothing and changes no data."""
+        with torch._C.DisableTorchFunction():
+            op = self._operation(how, how.target, args, {}, sys._getframe(1))
+            tensors, self._tensors = self._tensors, []
+            self._enter(op, how, tensors, [], [])
 
     def record_leaf(self, func, args, result):
         """`record_result` of a call whose result requires grad or not, on its own account."""

@@ -149,6 +149,8 @@ class Describer:
 
     def from_node(self, node):
         """The recipe of an outside object."""
+        if node.kind == "spent":
+            raise StopCapture("output-kind", node.path)
         if node.const:
             return Const(node.obj)
         if node.index not in self._slot_set:

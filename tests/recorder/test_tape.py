@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from support.taping import record, replay, stops
 
 X = torch.arange(12.0).reshape(3, 4) / 7 - 0.5
+WEIGHT = torch.ones(3, requires_grad=True)
 IMAGE = torch.linspace(-1, 1, 384).reshape(2, 3, 8, 8)
 
 REPLAYED = {
@@ -184,7 +185,7 @@ STOPS = {
     "autograd-in-graph": [
         lambda x: x.grad, lambda x: x.clone().requires_grad_().grad, lambda x: x._version,
         lambda x: (x.clone().requires_grad_() * 2).sum().backward(),
-        lambda x: x.clone().requires_grad_().register_hook(print), lambda x: x.output_nr],
+        lambda x: WEIGHT.register_hook(print), lambda x: x.output_nr],
     "leaf-mutation": [
         lambda x: x.resize_(2, 2),
         lambda x: x.clone().map_(x, lambda a, b: a)],
