@@ -69,3 +69,8 @@ cdef int forget() except -1:
 
 cdef bint is_created(PyObject *obj) noexcept:
     return created.count(<size_t>obj) != 0
+
+
+cdef void disown(PyObject *obj) noexcept:
+    """*obj* was made now, but might as well have been there before."""
+    created.erase(<size_t>obj)

@@ -118,6 +118,9 @@ cdef read_attribute(Recorder r, obj, str name):
         return
     if magpy_has_instance_dict(cls):
         value = own_attribute(obj, name)
+        if value is ABSENT and fill_attribute(obj, cls, name):
+            value = own_attribute(obj, name)
+            provenance.disown(<PyObject *>value)
         if node is not None:
             r.edge(node, "attr", name, value, node.path + "." + name)
         if value is not ABSENT:
@@ -126,6 +129,17 @@ cdef read_attribute(Recorder r, obj, str name):
         read_class_value(r, descriptor, obj)
         return
     ask_getattr(r, obj, name)
+
+
+cdef bint fill_attribute(obj, cls, str name):
+    """Where ``__getattr__`` keeps what it finds in the instance, it has done so before."""
+    cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>GETATTR)
+    if found == NULL or not PyFunction_Check(<object>found):
+        return False
+    fill = FILLS.get((<object>found).__code__)
+    return fill is not None and fill(obj, name)
+
+cdef str GETATTR = "__getattr__"
 
 
 cdef ask_getattr(Recorder r, obj, str name):

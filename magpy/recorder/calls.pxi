@@ -2,7 +2,7 @@
 # (magpy/recorder/callables), found by the function object itself.
 
 from magpy.recorder.callables.registry import (
-    ANNOTATED, COPIES_VALUES, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
+    ANNOTATED, COPIES_VALUES, FILLS, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
 from magpy.recorder.callables.hooks import check_cells, node_rule
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]

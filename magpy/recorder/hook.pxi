@@ -129,7 +129,7 @@ cdef bint runs_generated_code(const PyExecState_EventInfo *e, str caller):
     """Code that a library made from text says nothing of whose it is: that of dataclasses and
     namedtuples of libraries is told by who calls it, that of our own by its module."""
     module = dict_get(<object>PyExecState_FrameGlobals(e.frame), "__name__")
-    return places.is_library(caller) and not places.is_own(caller) or str(module).startswith("namedtuple_")
+    return places.is_installed(caller) and not places.is_own(caller) or str(module).startswith("namedtuple_")
 
 
 cdef bint leaves_frame(int opcode) noexcept:

@@ -362,7 +362,7 @@ def test_remaining_items_are_told_without_taking_them():
     (open, ("x",), "effect"), (input, (), "effect"), (id, (3,), "object-read"), (dir, (3,), "object-read"),
     (torch.random.manual_seed, (1,), "random"), (print, (object(),), "effect"),
     (io.BytesIO.getbuffer, (io.BytesIO(),), "effect"), (object.__repr__, (object(),), "object-read"),
-    (object.__reduce__, (object(),), "object-read"), (functools.lru_cache(lambda: []), (), "unknown-callable")])
+    (object.__reduce__, (object(),), "object-read"), (functools.lru_cache(0)(lambda: []), (), "unknown-callable")])
 def test_stops(func, args, reason):
     r = Fake(random._inst, func, sys.stdout)
     with pytest.raises(StopCapture) as info:

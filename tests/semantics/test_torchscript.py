@@ -1,4 +1,7 @@
 """TorchScript functions inside a compiled call are operations of the graph."""
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -128,3 +131,52 @@ def test_a_module_in_training_stops():
     compiled = magpy.compile(model, backend="eager")
     compiled(batch(0))
     assert magpy.explain(compiled).stops[-1].reason == "leaf-mutation"
+
+
+class Scripted(torch.jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.offset = 3.0
+        self.register_buffer("scale", torch.arange(4.0))
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return x * self.scale + self.offset
+
+
+def traced():
+    return torch.jit.trace(Inner().eval(), torch.ones(2, 4))
+
+
+def frozen():
+    return torch.jit.freeze(torch.jit.script(Inner().eval()))
+
+
+@pytest.mark.parametrize("build", [Scripted, traced, frozen])
+def test_a_module_that_was_never_called(build):
+    """Its first call makes the Python objects of its methods and keeps them."""
+    check(lambda: Outer(build()).eval())
+
+
+@pytest.mark.parametrize("build", [Scripted, traced])
+def test_a_buffer_of_such_a_module_changes(build):
+    model = Outer(build()).eval()
+    compiled = magpy.compile(model, backend="eager", fullgraph=True)
+    for i in range(4):
+        compare.equal(compiled(batch(i))[0], model(batch(i))[0], f"call {i}")
+        with torch.no_grad():
+            for _, tensor in (*model.scripted.named_buffers(), *model.scripted.named_parameters()):
+                tensor += 1
+    assert_counts(compiled, 1, 3)
+
+
+def test_a_library_imported_by_a_rule():
+    program = """
+import torch, magpy
+f = torch.jit.trace(lambda x: x * 2, torch.ones(2))
+g = magpy.compile(lambda x: f(x) + 1, backend="eager", fullgraph=True)
+for i in range(2):
+    assert g(torch.ones(2) * i).tolist() == [2.0 * i + 1] * 2
+assert magpy.explain(g).captures == 1
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

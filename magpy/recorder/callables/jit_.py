@@ -12,13 +12,26 @@ from magpy.reasons import StopCapture
 from magpy.recorder import fake_check
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import nothing
-from magpy.recorder.callables.registry import IDENTITY_TYPES, add, rule
+from magpy.recorder.callables.registry import FILLS, IDENTITY_TYPES, add, rule
 from magpy.recorder.section import handling_of_script
 
 IDENTITY_TYPES.update((torch.jit.ScriptFunction, torch._C.ScriptMethod))
 
 CALL = torch._C.ScriptFunction.__dict__["__call__"]
 add(nothing, "pure", type(CALL).__dict__["__get__"])      # pybind11's methods bind as functions do
+
+
+def keep_method(module, name):
+    """A TorchScript module makes the Python object of a method when it is first asked for."""
+    own, inner = module.__dict__, module.__dict__.get("_c")
+    if own.get("_initializing") or inner is None or name in own["_modules"] or inner.hasattr(name) \
+            or not inner._has_method(name):
+        return False
+    own[name] = inner._get_method(name)
+    return True
+
+
+FILLS[torch.jit.RecursiveScriptModule.__getattr__.__code__] = keep_method
 
 
 @rule(CALL.__func__, kind="calls")

@@ -34,6 +34,7 @@ ANNOTATED = {}          # id of a Python function that users annotated -> (weak 
 LEAF_CODE = set()       # code objects of Python functions that are run, not recorded
 COPIES_VALUES = set()   # code objects in which a value is compared with what a copy of it gave
 PREPARE = {}            # code object of a Python function -> what to do before its first call
+FILLS = {}              # code object of a __getattr__ that keeps what it finds -> fill(obj, name), true if it did
 IDENTITY_BASES = []     # the same for base classes
 FIELD_TYPES = set()     # C types whose attributes are plain fields: reading one runs no code
 BUFFER_TYPES = set()    # C types whose content is memory that a guard can compare
