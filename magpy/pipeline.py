@@ -71,12 +71,13 @@ def emit_mock(job):
 
 
 def again(job):
-    """After which errors of its graph a call can be made anew: see `mock.build`. Checks are
-    made before anything outside is changed; other errors may come at any time."""
+    """After which errors of its graph a call can be made anew: see `mock.build`. What is
+    changed outside before a check is put back; other errors may come at any time."""
     tape = job.recording.tape
     if tape.outcomes or job.draws:
-        return mock.Again("OutcomeChanged" if tape.mutated_inputs() else "Exception", tape.draws_random)
-    return None if tape.draws_random or tape.mutated_inputs() else mock.Again("Exception", False)
+        changed = [job.recording.nodes[ref.node] for ref in sorted(tape.put_back)]
+        return mock.Again("OutcomeChanged" if tape.mutated_inputs() else "Exception", tape.draws_random, changed)
+    return None if tape.draws_random or tape.mutated_inputs() else mock.Again("Exception", False, ())
 
 
 def lower(job):

@@ -24,7 +24,7 @@ import types
 from typing import NamedTuple
 
 from magpy.emit.source import Namespace, Writer
-from magpy.fxgraph.outcome import GraphFailed, OutcomeChanged, OutsideRandom, RandomState
+from magpy.fxgraph.outcome import GraphFailed, Memory, OutcomeChanged, OutsideRandom, RandomState
 from magpy.reasons import StopCapture
 from magpy.refgraph.values import New
 
@@ -35,7 +35,7 @@ _KNOWN = {
     "OrderedDict": collections.OrderedDict, "defaultdict": collections.defaultdict,
     "deque": collections.deque, "partial": functools.partial,
     "GraphFailed": GraphFailed, "OutcomeChanged": OutcomeChanged, "RandomState": RandomState,
-    "OutsideRandom": OutsideRandom,
+    "OutsideRandom": OutsideRandom, "Memory": Memory,
     "Exception": Exception,
     "MethodType": types.MethodType, "CellType": types.CellType,
 }
@@ -57,10 +57,12 @@ class MockCode:
 
 class Again(NamedTuple):
     """How a call can be made anew when its graph raises ``error`` (a class by its name):
-    ``random`` if the graph draws random numbers, so that their state must be restored."""
+    ``random`` if the graph draws random numbers, so that their state must be restored;
+    ``changed`` are the nodes of inputs that must be, too."""
 
     error: str
     random: bool
+    changed: tuple
 
 
 class EffectRecipe:
@@ -93,7 +95,8 @@ def build(inputs, noutputs, result, effects, slots, title="call", again=None,
     writer = Writer(namespace, {node.index: f"s[{i}]" for i, node in enumerate(ordered)})
     before = [_effect(draw, writer) for draw in draws]
     generators = [writer.ref(draw.args[0]) for draw in draws]
-    body = _guarded(before + _graph_call(inputs, noutputs, ordered), again, generators)
+    changed = [f"s[{ordered.index(node)}]" for node in again.changed] if again is not None else []
+    body = _guarded(before + _graph_call(inputs, noutputs, ordered), again, generators, changed)
     body += _Builder(writer).lines(_roots(result, effects))
     body += [_effect(effect, writer) for effect in effects]
     body.append(f"return {writer.ref(result)}")
@@ -128,7 +131,7 @@ def _graph_call(inputs, noutputs, ordered):
     return [f"{names}, = {call}" if noutputs == 1 else f"{names} = {call}"]
 
 
-def _guarded(lines, again, generators):
+def _guarded(lines, again, generators, changed):
     """The call of the graph; what it raises is told to dispatch."""
     if not lines or again is None:
         return lines
@@ -136,6 +139,9 @@ def _guarded(lines, again, generators):
     if generators:
         save.append(f"outside = OutsideRandom({', '.join(dict.fromkeys(generators))})")
         restore.append("    outside.restore()")
+    if changed:
+        save.append(f"memory = Memory({', '.join(changed)})")
+        restore.append("    memory.restore()")
     return [*save, "try:", *[f"    {line}" for line in lines],
             f"except {again.error} as error:", *restore, "    raise GraphFailed(error)"]
 

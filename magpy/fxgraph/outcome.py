@@ -3,7 +3,8 @@
 Where Python looks into a tensor (``if x.sum() > 0``), the recorded path holds for one
 outcome only. The graph asks again at replay, at the same place in the order of its
 operations. Another outcome raises `OutcomeChanged`: nothing outside has been changed up
-to there, so the call can be made anew (TorchDynamo breaks the graph at such a place).
+to there, or it is put back (`Memory`), so the call can be made anew (TorchDynamo breaks the
+graph at such a place).
 """
 
 import copy
@@ -138,3 +139,19 @@ class RandomState:
         torch.set_rng_state(self.cpu)
         if self.cuda is not None:
             torch.cuda.set_rng_state_all(self.cuda)
+
+
+class Memory:
+    """What is in the memory of inputs before a graph that changes them, and their versions."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, *tensors):
+        self.kept = [(tensor, tensor.untyped_storage().clone(), None if tensor.is_inference() else tensor._version)
+                     for tensor in tensors]
+
+    def restore(self):
+        for tensor, content, version in self.kept:
+            tensor.untyped_storage().copy_(content)
+            if version is not None:
+                torch._C._autograd._unsafe_set_version_counter((tensor,), (version,))

@@ -73,7 +73,8 @@ def _check_tensor_split(args, kwargs):
 
 
 def _check_range(args, kwargs):
-    if next(tensors_in((args, tuple(kwargs.values()))), None) is not None:
+    bounds = [value for name, value in kwargs.items() if name != "out"]
+    if next(tensors_in((args, bounds)), None) is not None:
         raise StopCapture("dynamic-output-shape", "a range whose bounds are tensors")
 
 

@@ -165,12 +165,15 @@ class Tape(TorchFunctionMode):
         self.table = TensorTable()
         self.paths = {}                 # InputRef -> access path, in order of first use
         self._inputs = {}               # InputRef -> storage key
+        self._input_tensors = {}        # InputRef -> tensor
         self._mutated_storages = set()
         self._data_reads = {}           # storage key -> the operations that reached it by .data
         self._tensors = []              # arguments of the call at hand
         self._section = None            # the opaque call that runs
         self._grad = torch.is_grad_enabled()
         self._changed_input = False     # has an operation changed memory of an input?
+        self._moved_input = False       # or given one other memory?
+        self.put_back = set()           # inputs that are changed before a check, which may fail
         self.draws_random = False
         self.outcomes = 0               # checks of what depends on tensor data
         self._live = None               # the call that runs and will run again behind the graph
@@ -275,7 +278,7 @@ class Tape(TorchFunctionMode):
 
     def _outcome(self, stop, how, func, args, kwargs):
         """A call whose value or shape depends on data: the graph does it again and checks
-        that the outcome is the same. Nothing outside may have changed by then."""
+        that the outcome is the same. What has changed outside by then must be put back if not."""
         value = how.kind is STOP and stop.reason == "tensor-data" and how.name in VALUES_OF_DATA
         shape = how.kind is OP and stop.reason in ("dynamic-output-shape", "tensor-data")
         if self._section is not None or not (value or shape) or not self.recorder.allows_outcomes:
@@ -283,7 +286,7 @@ class Tape(TorchFunctionMode):
         op = self._operation(how, func, args, kwargs, sys._getframe(4))
         tensors, self._tensors = self._tensors, []
         if self._changed_input and not (value and self._as_at_start(tensors)):
-            raise stop
+            self._put_back_on_failure(stop)
         op.outcome, op.opaque = stop, True
         return op, tensors
 
@@ -374,6 +377,9 @@ class Tape(TorchFunctionMode):
                 return
             raise StopCapture("tensor-data", how.name)
         changed = [tensor for tensor, old in zip(tensors, before) if version(tensor) != old]
+        if kwargs.get("out") is not None:
+            self._check_sizes(how, kwargs["out"])
+            op.opaque = True            # it may give tensors of the call another size
         if self._section is not None:
             self._after_inside(how, tensors, changed, found)
             return
@@ -382,6 +388,13 @@ class Tape(TorchFunctionMode):
                 all(known(tensor) is not None for _, tensor in found):
             return
         self._enter(op, how, tensors, changed, found, (args, kwargs))
+
+    def _check_sizes(self, how, out):
+        """An outside tensor that a result went to must have the size that it had."""
+        for tensor in tensors_in(out):
+            node = self.recorder.node_of(tensor)
+            if node is not None and node.meta is not None and not node.meta.matches(tensor):
+                raise StopCapture("leaf-mutation", f"{how.name} gives an outside tensor another size")
 
     def _enter(self, op, how, tensors, changed, found, given=None):
         """The operation *op* gave the tensors *found*; *given* are its arguments, if what
@@ -433,10 +446,18 @@ class Tape(TorchFunctionMode):
         self.outcomes += 1
         if target is not shape_check and self._as_at_start(tensors):
             self.prologue.append(check)
-        elif self._changed_input:
-            raise op.outcome
         else:
+            if self._changed_input:
+                self._put_back_on_failure(op.outcome)
             self.ops.append(check)
+
+    def _put_back_on_failure(self, stop):
+        """Should a check fail that comes now, inputs must be as they were. Their numbers can be put
+        back; what autograd has noted of their change, or other memory, cannot: *stop*."""
+        changed = self.mutated_inputs()
+        if self._moved_input or not all(self._input_tensors[ref].is_leaf for ref in changed):
+            raise stop
+        self.put_back |= changed
 
     def _as_at_start(self, tensors):
         """Are all *tensors* inputs that no operation has changed?"""
@@ -449,8 +470,11 @@ class Tape(TorchFunctionMode):
         """From here to `end_section` a call runs that is one operation of the graph. With
         *outcome* it checks something itself, and what it gives is checked: else that is why
         the capture stops. *keeps*: see `Arguments`."""
-        if outcome is not None and (self._changed_input or not self.recorder.allows_outcomes):
-            raise outcome
+        if outcome is not None:
+            if not self.recorder.allows_outcomes:
+                raise outcome
+            if self._changed_input:
+                self._put_back_on_failure(outcome)
         with torch._C.DisableTorchFunction():
             arguments = Arguments(args, kwargs, self.recorder, keeps)
             op = self._operation(with_arguments(how, arguments), func, arguments.tensors, {}, sys._getframe(1))
@@ -554,6 +578,7 @@ class Tape(TorchFunctionMode):
             raise StopCapture("tensor-subclass", _kind(tensor))
         ref = self.table.add_input(tensor, node.index)
         self._inputs[ref] = storage_key(tensor)
+        self._input_tensors[ref] = tensor
         self.constants.forget([tensor])
         self.paths[ref] = node.path
         return ref
@@ -601,6 +626,7 @@ class Tape(TorchFunctionMode):
         for ref, key in self._inputs.items():
             if ref == self.table.known(tensor):
                 self._inputs[ref] = new
+                self._moved_input = True
 
     def mutated_inputs(self):
         """The InputRefs whose memory some operation changed (through a view, too)."""

@@ -4,7 +4,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from support.expect import batch, built, check, program
+import magpy
+from support.expect import assert_counts, batch, built, check, program
 
 
 @program
@@ -261,3 +262,26 @@ def test_marks_for_a_profiler(x):
 @program
 def test_python_types_as_dtypes(x):
     return x.to(float), torch.zeros(2, dtype=int), torch.ones_like(x, dtype=bool), torch.zeros(1, dtype=complex), x.to(dtype=int)
+
+
+def test_a_range_into_a_tensor_of_the_call():
+    def f(x):
+        positions = x.new()
+        torch.arange(1, x.shape[0] + 1, out=positions)
+        total = torch.empty(4)
+        torch.add(x[0], x[1], out=total)
+        return positions.unsqueeze(1) * x, total
+
+    for backend in ("eager", "aot_eager"):
+        check(lambda: f, backend=backend)
+
+
+def test_a_range_into_an_outside_tensor():
+    same = torch.zeros(3)
+    check(lambda: lambda x: (torch.arange(3, out=same), same * 2))
+    other = torch.zeros(0)
+    compiled = magpy.compile(lambda x: (torch.arange(3, out=other), x * other)[1], backend="eager")
+    compiled(torch.ones(3))
+    assert other.tolist() == [0, 1, 2] and magpy.explain(compiled).stops[-1].reason == "leaf-mutation"
+    compiled(torch.ones(3))
+    assert_counts(compiled, 1, 0)
