@@ -425,7 +425,7 @@ cdef write_attribute(Recorder r, obj, str name, value):
         return
     if node is None:
         return
-    if node.kind == "tensor":
+    if node.kind == "tensor" and descriptor is not ABSENT:      # the graph would use it
         r.stop("object-write", f"attribute {name!r} of a tensor")
     if not magpy_is_generic(setter):
         r.stop("object-write", f"attribute {name!r} of {cls.__name__}")

@@ -530,7 +530,7 @@ cdef class Recorder:
     cpdef note_write(self, node):
         if not node.written:
             node.written = True
-            if node.kind != "object":
+            if node.kind not in ("object", "tensor"):
                 node.snapshot = self.kept_content(node.obj)
         if node.written_keys is None:
             node.written_keys = {}

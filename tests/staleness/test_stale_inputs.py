@@ -1,6 +1,8 @@
 """What comes with the call: dtype, shape, strides, requires_grad, aliasing, structure; in-place writes to it."""
+import pytest
 import torch
 
+import magpy
 from support.expect import batch, check
 from support.scenario import sequence
 
@@ -219,3 +221,63 @@ def test_same_list_twice_with_a_write():
         return batch(0), [0.0], [0.0]
 
     sequence(f, [apart, apart, same, same, apart], [1, 1, 2, 2, 2])
+
+
+def marked(tag=None, twice=False):
+    """Two tensors, the first of which may have an attribute; or one twice."""
+    x = batch(0)
+    if tag is not None:
+        x.tag = tag
+    return x, x if twice else batch(1)
+
+
+def test_attributes_of_tensors():
+    """Read, written and read again; another attribute does not matter."""
+    seen = []
+
+    def f(x, y):
+        scale = getattr(x, "tag", 2.0)
+        y.seen = scale + 1
+        y.doubled = y * 2
+        x.tag = None
+        seen.append(y)
+        return x * scale * y.seen, x.tag, getattr(y, "tag", "none")
+
+    def calls():
+        for make in (marked, marked, lambda: marked(3.0), lambda: marked(twice=True)):
+            yield make
+            yield make
+
+    sequence(f, list(calls()), [1, 1, 1, 1, 2, 2, 3, 3])
+    for tensor in seen:
+        assert tensor.seen in (3.0, 4.0) and torch.equal(tensor.doubled, tensor * 2)
+
+
+def test_an_attribute_of_a_tensor_deleted():
+    def f(x):
+        del x.tag
+        return x * 2, hasattr(x, "tag")
+
+    def inputs(i):
+        x = batch(i)
+        x.tag = i
+        return x,
+
+    check(lambda: f, inputs)
+    x = inputs(9)[0]
+    compiled = magpy.compile(f, backend="eager", fullgraph=True)
+    compiled(x)
+    for each in (compiled, f):
+        with pytest.raises(AttributeError):
+            each(x)
+
+
+def test_a_method_of_a_tensor_replaced_by_the_call():
+    def f(x):
+        x.relu = lambda: x - 1
+        return x.relu() + 1
+
+    compiled = magpy.compile(f, backend="eager")
+    for i in range(3):
+        assert torch.equal(compiled(batch(i)), f(batch(i)))
+    assert magpy.explain(compiled).captures == 0
