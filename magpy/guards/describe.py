@@ -156,6 +156,8 @@ def _difference(instr, value):
     if check == "truth":
         now = {True: "true", False: "false"}.get(truth_of(value)) or value_text(value)
         return _pair("", "true" if expected else "false", now)
+    if check == "quiet":
+        return f"was something that nobody sees go, is {value_text(value)} with a finalizer or a weak reference"
     if check == "leaf":
         return _leaf_difference(expected, value)
     if check == "buffer":
@@ -264,6 +266,8 @@ def _expectation(instr):
         return "absent"
     if check == "none":
         return "there"
+    if check == "quiet":
+        return "something that nobody sees go"
     if check == "type":
         return _a(class_text(expected))
     if check == "tensor":

@@ -54,6 +54,9 @@ Checks (``expected``):
     unique    -                no two of the slots hold the same object
     apart     (written, is    what was written shares its dict with no other slot: a slot holds
               dict) for each  a dict, or an object that has its attributes in one
+    quiet     (last,          this reference (content: all that the object has) is going to be
+              content)        dropped, if there is one; at the last: nothing has a finalizer or
+                              weak references of what dies with all these
     state     GlobalState      torch's global state
     buffer    Snapshot         type and memory of an object of C, see buffers.py
 """
@@ -65,7 +68,7 @@ LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict"
          "type_mro", "key", "call", "deque", "deref")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
-          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart")
+          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart", "quiet")
 
 
 class Const:

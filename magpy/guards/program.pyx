@@ -35,6 +35,11 @@ cdef extern from "leaf.h" namespace "magpy":
 cdef extern from "guard_program.h" namespace "magpy":
     const char *load_name(int op)
     const char *check_name(int op)
+    cdef struct Dropped:
+        PyObject *value
+        bint content
+    bint native_ends_quietly "magpy::ends_quietly"(
+        const vector[Dropped] &dropped, const vector[PyObject *] &owned, PyObject *held)
     PyObject *native_own_dict "magpy::own_dict"(object obj)
 
     cdef struct TorchChecks:
@@ -48,6 +53,7 @@ cdef extern from *:
     """
     #define magpy_steal(o) (o)
     """
+    PyObject *PyList_GET_ITEM(PyObject *items, Py_ssize_t i)
     object magpy_steal(PyObject *)      # takes over a new reference
 
 
@@ -79,6 +85,20 @@ def own_dict(obj):
     """The object's own __dict__ if it has one by now, else None."""
     cdef PyObject *found = native_own_dict(obj)
     return <object>found if found != NULL else None
+
+
+def ends_quietly(value, bint content, dict held, list owned not None):
+    """Does no code run when the reference to *value* that the caller got it from goes (for *content*:
+    all that it has)? *held*: ids of what a recorder holds; *owned*: to what else the caller has references."""
+    cdef vector[Dropped] dropped
+    cdef vector[PyObject *] known
+    cdef Py_ssize_t i
+    dropped.push_back(Dropped(<PyObject *>value, content))
+    known.push_back(<PyObject *>value)          # the argument
+    for i in range(len(owned)):
+        known.push_back(PyList_GET_ITEM(<PyObject *>owned, i))
+        known.push_back(PyList_GET_ITEM(<PyObject *>owned, i))      # the list's own
+    return native_ends_quietly(dropped, known, <PyObject *>held if held is not None else NULL)
 
 
 def is_leaf(value):
@@ -258,6 +278,9 @@ cdef class _Builder:
             self.set_leaf(native, check, expected)
         elif check in ("same", "distinct"):
             native.expected.number = self.slot(expected)
+        elif check == "quiet":
+            last, content = expected
+            native.expected.number = 2 * bool(last) + bool(content)
         elif check in ("len", "truth"):
             native.expected.number = expected
         elif check == "tensor":

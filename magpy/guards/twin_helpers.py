@@ -14,7 +14,7 @@ import weakref
 import torch
 
 from magpy.guards.buffers import same_buffer
-from magpy.guards.program import own_dict
+from magpy.guards.program import ends_quietly, own_dict
 from magpy.guards.tensor_meta import distinct_storages
 from magpy.refgraph.graph import ABSENT
 
@@ -185,6 +185,11 @@ def unique(*values):
     return len({id(value) for value in values}) == len(values)
 
 
+def quiet(value, last, content):
+    """Each by itself: what ends only with several of them is left to the native program."""
+    return value is ABSENT or ends_quietly(value, content, None, [value])
+
+
 def apart(flags, *values):
     """Nothing that was written shares its dict with anything else."""
     held = [value if is_dict else own_dict(value) for value, (_, is_dict) in zip(values, flags)]
@@ -195,7 +200,7 @@ def apart(flags, *values):
 HELPERS = {function.__name__: function for function in (
     own, item, element, deque_element, key_at, cell, closure, member, instance_dict,
     type_lookup, type_own, type_mro, equal, has_keys, has_content, len_of, truth_of,
-    distinct, storages, unique, deref, same_buffer, apart)}
+    distinct, storages, unique, deref, same_buffer, apart, quiet)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

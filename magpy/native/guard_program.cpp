@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "cpython/execstate.h"
 
@@ -209,6 +210,81 @@ static bool match_apart(const Alias &alias, PyObject *const *frame) {
     return true;
 }
 
+/* What dies when references are dropped, found as the interpreter would go on: an object dies
+   with the last reference to it, and drops what it refers to. */
+struct Dropping {
+    const std::vector<PyObject *> &owned;
+    PyObject *held;
+    std::unordered_map<PyObject *, Py_ssize_t> seen;
+    std::vector<PyObject *> dying;
+};
+
+static const Py_ssize_t held_references = 4;
+
+static bool is_held(PyObject *value, PyObject *held) {
+    PyObject *address = PyLong_FromVoidPtr(value);
+    bool found = address != nullptr && PyDict_Contains(held, address) > 0;
+    Py_XDECREF(address);
+    return found;
+}
+
+static int drop(PyObject *value, void *arg) {
+    Dropping *dropping = (Dropping *)arg;
+    if (_Py_IsImmortal(value) || PyLong_CheckExact(value) || PyUnicode_CheckExact(value)
+        || PyFloat_CheckExact(value) || PyType_Check(value) || PyModule_Check(value)) {
+        return 0;
+    }
+    const std::vector<PyObject *> &owned = dropping->owned;
+    Py_ssize_t &seen = dropping->seen[value];
+    Py_ssize_t references = Py_REFCNT(value) - std::count(owned.begin(), owned.end(), value);
+    if (dropping->held != nullptr && is_held(value, dropping->held)) {
+        references -= held_references;
+    }
+    seen++;
+    if (references <= seen) {
+        seen = PY_SSIZE_T_MIN / 2;                  // once
+        dropping->dying.push_back(value);
+    }
+    return 0;
+}
+
+static void drop_content(PyObject *value, Dropping &dropping) {
+    if (PyObject_IS_GC(value) && Py_TYPE(value)->tp_traverse != nullptr) {
+        Py_TYPE(value)->tp_traverse(value, drop, &dropping);
+    }
+}
+
+/* A finalizer (that of a suspended generator runs its `finally`), or a weak reference that can
+   be called or has something called. */
+static bool is_watched(PyObject *value) {
+    PyTypeObject *type = Py_TYPE(value);
+    return type->tp_finalize != nullptr || type->tp_del != nullptr
+        || (type->tp_weaklistoffset != 0
+            && *(PyObject **)((char *)value + type->tp_weaklistoffset) != nullptr);
+}
+
+bool ends_quietly(const std::vector<Dropped> &dropped, const std::vector<PyObject *> &owned,
+                  PyObject *held) {
+    Dropping dropping{owned, held, {}, {}};
+    for (const Dropped &each : dropped) {
+        if (each.content) {
+            drop_content(each.value, dropping);
+        }
+        else {
+            drop(each.value, &dropping);
+        }
+    }
+    while (!dropping.dying.empty()) {
+        PyObject *dead = dropping.dying.back();
+        dropping.dying.pop_back();
+        if (is_watched(dead)) {
+            return false;
+        }
+        drop_content(dead, dropping);
+    }
+    return true;
+}
+
 static bool same_bytes(const Py_buffer &view, const std::string &bytes) {
     if ((size_t)view.len != bytes.size()) {
         return false;
@@ -244,7 +320,17 @@ bool Buffer::matches(PyObject *value) const {
     return same;
 }
 
-static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *frame) {
+/* What loads and checks need besides their instruction. */
+struct Run {
+    PyObject *fn, *args, *kwargs;
+    PyObject **frame;
+    std::vector<PyObject *> &owned;     // values that loads made
+    std::vector<Dropped> dropped;       // what the check "quiet" has met so far
+};
+
+enum Found { Miss = -1, Nothing = 0, Loaded = 1 };
+
+static bool check_slow(const Instr &instr, PyObject *value, Run &run) {
     switch (instr.check) {
     case Check_len:
         return c_length(value) == instr.expected.number;
@@ -255,11 +341,16 @@ static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *fra
     case Check_truth:
         return c_truth(value) == instr.expected.number;
     case Check_alias:
-        return match_alias(*instr.expected.alias, frame, true);
+        return match_alias(*instr.expected.alias, run.frame, true);
     case Check_unique:
-        return match_alias(*instr.expected.alias, frame, false);
+        return match_alias(*instr.expected.alias, run.frame, false);
     case Check_apart:
-        return match_apart(*instr.expected.alias, frame);
+        return match_apart(*instr.expected.alias, run.frame);
+    case Check_quiet:
+        if (value != nullptr) {
+            run.dropped.push_back({value, (instr.expected.number & 1) != 0});
+        }
+        return instr.expected.number < 2 || ends_quietly(run.dropped, run.owned, nullptr);
     case Check_state:
         return torch_checks.state(instr.expected.meta);
     case Check_buffer:
@@ -268,7 +359,7 @@ static bool check_slow(const Instr &instr, PyObject *value, PyObject *const *fra
     return false;
 }
 
-static inline bool check(const Instr &instr, PyObject *value, PyObject *const *frame) {
+static inline bool check(const Instr &instr, PyObject *value, Run &run) {
     switch (instr.check) {
     case Check_none:
         return true;
@@ -283,24 +374,15 @@ static inline bool check(const Instr &instr, PyObject *value, PyObject *const *f
     case Check_tensor:
         return torch_checks.tensor(instr.expected.meta, value);
     case Check_same:
-        return value == frame[instr.expected.number];
+        return value == run.frame[instr.expected.number];
     case Check_distinct:
-        return value != frame[instr.expected.number];
+        return value != run.frame[instr.expected.number];
     default:
-        return check_slow(instr, value, frame);
+        return check_slow(instr, value, run);
     }
 }
 
 /* --- Loads --- */
-
-/* What a load needs besides its instruction. */
-struct Run {
-    PyObject *fn, *args, *kwargs;
-    PyObject **frame;
-    std::vector<PyObject *> &owned;     // values that loads made
-};
-
-enum Found { Miss = -1, Nothing = 0, Loaded = 1 };
 
 static inline Found found(PyObject *value, PyObject **out) {
     *out = value;
@@ -554,11 +636,12 @@ static Py_ssize_t loop(std::vector<Instr> &instrs, Py_ssize_t limit, Run &run) {
         PyObject *value = nullptr;
         Found status = load(instr, &value, run);
         if (status == Loaded) {
-            if (!check(instr, value, run.frame)) {
+            if (!check(instr, value, run)) {
                 return i;
             }
         }
-        else if (status == Miss || instr.check != Check_absent) {
+        else if (status == Miss || (instr.check != Check_absent
+                                    && !(instr.check == Check_quiet && check(instr, nullptr, run)))) {
             return i;
         }
         if (instr.dst >= 0) {
@@ -609,7 +692,7 @@ Py_ssize_t Program::run(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize
         return -1;
     }
     Frame own(*this, busy);
-    Run run{fn, args, kwargs, own.slots, own.owned};
+    Run run{fn, args, kwargs, own.slots, own.owned, {}};
     Py_ssize_t at = loop(instrs, limit, run);
     if (at == limit && result != nullptr) {
         *result = wanted(*this, own.slots);
@@ -623,7 +706,7 @@ PyObject *Program::probe(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssiz
         return nullptr;
     }
     Frame own(*this, busy);
-    Run run{fn, args, kwargs, own.slots, own.owned};
+    Run run{fn, args, kwargs, own.slots, own.owned, {}};
     PyObject *value = nullptr;
     if (loop(instrs, i, run) == i) {
         *state = load(instrs[i], &value, run);

@@ -35,7 +35,7 @@ namespace magpy {
     V(type_own) V(type_mro) V(key) V(call) V(deque) V(deref)
 #define MAGPY_FOREACH_CHECK(V)                                                       \
     V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
-    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart)
+    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart) V(quiet)
 
 #define V(NAME) Load_##NAME,
 enum LoadOp : uint8_t { MAGPY_FOREACH_LOAD(V) NumLoads };
@@ -46,6 +46,18 @@ enum CheckOp : uint8_t { MAGPY_FOREACH_CHECK(V) NumChecks };
 
 /* The object's own __dict__, borrowed, or NULL: none is made for the question. */
 PyObject *own_dict(PyObject *obj);
+
+/* A reference to *value*; for *content* all those that *value* has. */
+struct Dropped {
+    PyObject *value;
+    bool content;
+};
+
+/* Does no Python code run when these references are dropped, and does nobody watch what dies?
+   *owned* are references of the asker's own; *held* (or NULL) is a dict with the addresses of
+   objects to which a recorder and locals have references. */
+bool ends_quietly(const std::vector<Dropped> &dropped, const std::vector<PyObject *> &owned,
+                  PyObject *held);
 
 const char *load_name(int op);      // NULL when there is no such op
 const char *check_name(int op);
@@ -81,7 +93,7 @@ union Expected {
     const Alias *alias;
     const Buffer *buffer;
     const void *meta;           // tensor, state
-    Py_ssize_t number;          // len, truth; same, distinct: the slot
+    Py_ssize_t number;          // len, truth; same, distinct: the slot; quiet: see there
 };
 
 struct Instr {

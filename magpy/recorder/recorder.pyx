@@ -39,7 +39,7 @@ from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Place, Stop, Record
 from magpy.guards import buffers
 from magpy.guards.program import own_dict
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages
-from magpy.recorder import callables, places    # callables: fills the tables of rules
+from magpy.recorder import callables, drops, places    # callables: fills the tables of rules
 
 
 cdef struct UserFrame:                # a frame of the user's code, and how far it has come
@@ -97,6 +97,7 @@ cdef class Recorder:
     cdef int increment_offset
     cdef public long events
     cdef bint hooked
+    cdef public Py_ssize_t read_after # how many effects were there at the last read
     cdef bint finalizers              # an outside object is held whose class has __del__
     cdef set generator_frames         # of generators made by the recording
     cdef list buffers                 # (node, object, content) of what read_buffer saw
@@ -214,6 +215,7 @@ cdef class Recorder:
         """The node of *obj*; None for a leaf or an internal object. Else stops."""
         node = self.nodes.get(id(obj))
         if node is not None:
+            self.read_after = len(self.effects)
             if self.section is not None and node.written and node.kind != "object":
                 self.stop_in_section(node.path)
             return node
@@ -256,6 +258,7 @@ cdef class Recorder:
         it by this recording. Returns the node of *value*, if it has one.
         """
         cdef object mark
+        self.read_after = len(self.effects)
         if parent is not None:
             if parent.owner is not None and op == "dict" and type(key) is str:   # obj.__dict__[key] is obj.key
                 parent = parent.owner
@@ -379,6 +382,11 @@ cdef class Recorder:
     cpdef type_lookup(self, cls, str name):
         """Look *name* up in the MRO of *cls*; returns what is there, or ABSENT."""
         return look_up_type(self, cls, name)
+
+    def raw_lookup(self, cls, name):
+        """What the MRO of *cls* has for *name*, or ABSENT; no read."""
+        cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>name)
+        return <object>found if found != NULL else ABSENT
 
     cpdef know_constant(self, obj):
         """*obj* is a fixed part of something that is guarded by identity."""
@@ -504,7 +512,9 @@ cdef class Recorder:
         for arg in args:
             if self.finalizers or has_finalizer(arg):
                 self.stop("finalizer", f"an object of type {type(arg).__qualname__}")
-        self.effects.append(Effect(func, args, kwargs, self.user_place()))
+        effect = Effect(func, args, kwargs, self.user_place(), len(self.recording.tape.ops))
+        drops.check_dropped(self, effect)
+        self.effects.append(effect)
 
     cpdef bint mutate(self, obj, func, tuple args, dict kwargs=None):
         """*func*(*args) changes the content of *obj*. Notes an effect, and keeps

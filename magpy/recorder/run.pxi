@@ -135,6 +135,7 @@ cdef complete_recording(Recorder r):
     read_graph_names(r)
     add_distinct(r)
     add_apart(r)
+    r.edges.extend(drops.dropped_quietly(r))
     mutated = [recording.nodes[ref.node] for ref in recording.tape.mutated_inputs()]
     if mutated and len(r.tensors) > 1:
         groups = distinct_storages([node.obj for node in r.tensors])

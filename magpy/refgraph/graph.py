@@ -97,9 +97,10 @@ class Edge:
 class Effect:
     """One write to an external object, redone at replay as the operation it was."""
 
-    __slots__ = ("func", "args", "kwargs", "where")
+    __slots__ = ("func", "args", "kwargs", "where", "operations")
 
-    def __init__(self, func, args, kwargs, where):
+    def __init__(self, func, args, kwargs, where, operations=0):
+        self.operations = operations    # of the graph, before it
         self.func = func
         self.args = args
         self.kwargs = kwargs

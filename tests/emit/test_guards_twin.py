@@ -211,8 +211,25 @@ def test_apart():
     assert both(lowered, None, (5, (), {}), {}) == []                   # neither has attributes
 
 
+def test_quiet():
+    b = Build(state=False)
+    first = b.edge("arg", 0, None, "none", None, "arg[0]", object())
+    b.edge("attr", "k", first, "quiet", (True, False), "arg[0].k")
+    lowered, one = b.lower(), Holder()
+    assert both(lowered, None, (one,), {}) == []
+    one.k = [Holder()]
+    assert both(lowered, None, (one,), {}) == []
+    one.k = [Loud()]
+    assert both(lowered, None, (one,), {}) is None
+
+
 class Holder:
     pass
+
+
+class Loud:
+    def __del__(self):
+        pass
 
 
 def test_the_text():

@@ -118,7 +118,7 @@ def test_texts_of_checks(op, expected, value, text):
 
 
 def test_every_check_has_a_text():
-    elsewhere = {"none", "same", "distinct", "alias", "unique", "state", "apart"}    # below
+    elsewhere = {"none", "same", "distinct", "alias", "unique", "state", "apart", "quiet"}    # below
     assert {op for op, *_ in TEXTS} | elsewhere == set(CHECKS)
 
 
@@ -282,6 +282,16 @@ def test_shared_dicts_name_the_first_pair():
 
 class Holder:
     pass
+
+
+def test_what_does_not_go_quietly():
+    kept = Holder()
+    kept.k = Holder()
+    reference = weakref.ref(kept.k)
+    drops = Instr("attr", 0, "k", "quiet", (True, False), -1, "arg[0].k")
+    assert miss([*loads(1), drops], (kept,)) == (
+        f"arg[0].k: was something that nobody sees go, is a {__name__}.Holder with a finalizer or a weak reference")
+    assert reference() is kept.k
 
 
 def test_when_it_holds_again():

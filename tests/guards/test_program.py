@@ -423,6 +423,66 @@ def test_apart(make):
     assert program(written, written_dict).run(None, (Plain, {}), None) == []
 
 
+class Loud:
+    def __del__(self):
+        pass
+
+
+def suspended():
+    try:
+        yield
+    finally:
+        pass
+
+
+def started():
+    made = suspended()
+    next(made)
+    return made
+
+
+@pytest.mark.parametrize("make_loud", [Loud, started, lambda: Plain(a=Loud()), lambda: [({1: Loud()},)],
+                                       lambda: types.MethodType(len, Loud()), lambda: Plain(a=[started()])])
+def test_quiet(make, make_loud):
+    drops = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "k", "quiet", (True, False), -1), nargs=1, nslots=1)
+    assert drops.run(None, (Plain(),), None) == []
+    assert drops.run(None, (Plain(k=None),), None) == []
+    assert drops.run(None, (Plain(k=[torch.ones(2), 1.5, Plain(a={1: ()})]),), None) == []
+    owner = Plain(k=make_loud())
+    assert drops.run(None, (owner,), None) is None
+    held = owner.k
+    assert drops.run(None, (owner,), None) == []        # it lives on
+    assert held is owner.k
+
+
+def test_quiet_content_and_several(make):
+    clears = make.program(("arg", -1, 0, "quiet", (True, True), 0), nargs=1, nslots=1)
+    assert clears.run(None, ([1, [2]],), None) == []
+    assert clears.run(None, ([1, [Loud()]],), None) is None
+    both = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "a", "quiet", (False, False), -1),
+                        ("attr", 0, "b", "quiet", (True, False), -1), nargs=1, nslots=1)
+    one = Loud()
+    owner = Plain(a=one, b=one)
+    assert both.run(None, (owner,), None) == []
+    del one
+    assert both.run(None, (owner,), None) is None       # neither alone is the last reference
+    owner.b = 1
+    assert both.run(None, (owner,), None) is None
+    del owner.b
+    assert both.run(None, (owner,), None) is None       # the last is not there
+    owner.a = 1
+    assert both.run(None, (owner,), None) == []
+
+
+def test_quiet_watches_weak_references(make):
+    drops = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "k", "quiet", (True, False), -1), nargs=1, nslots=1)
+    owner = Plain(k=Plain())
+    reference = weakref.ref(owner.k)
+    assert drops.run(None, (owner,), None) is None
+    del reference
+    assert drops.run(None, (owner,), None) == []
+
+
 def test_asking_for_a_dict_makes_none(make):
     made = Plain.__new__(Plain)
     made.k = 1

@@ -2,12 +2,19 @@
 
 As in test_stale_corners, only the right result on every call is asked for where a test does not say more.
 """
+import weakref
+
 import torch
 
 from support import fresh
+from support.expect import batch
 from support.scenario import Case, right, scenario
 
 Tensor = torch.Tensor
+
+
+def set_key(container, key, value):
+    container[key] = value
 
 
 # ---- descriptors whose __init__ is called again -------------------------------------------------
@@ -278,3 +285,221 @@ def test_writes_that_share_no_dict_hit():
         o.n += 1
         return x * o.k
     return Case(f, lambda: setattr(o, "k", 3.0), lambda: setattr(o, "k", 1.0), observe=lambda: (o.n, dict(names)))
+
+
+# ---- what a replayed write drops -------------------------------------------------------------------
+
+log = []
+
+
+class Owner:
+    def __del__(self):
+        log.append(1)
+
+
+def dropping(write, put, calm=lambda: None, read=lambda: len(log), **expected):
+    """``put(o)`` puts an object where ``write`` writes, which ends there; ``read`` sees it."""
+    def f(x):
+        write()
+        return x * read()
+
+    def args(i):
+        log.clear()
+        put(armed and Owner() or calm())
+        return (batch(i),)
+    armed = []
+    return Case(f, lambda: armed.append(1), armed.clear, args=args, **{"captures": None, "fullgraph": False} | expected)
+
+
+@scenario
+def test_attribute_that_ends_a_finalizer():
+    o = plain()
+    return dropping(lambda: setattr(o, "k", None), lambda v: setattr(o, "k", v))
+
+
+@scenario
+def test_attribute_in_a_method_that_ends_a_finalizer():
+    class Model:
+        def __call__(self, x):
+            self.last = x
+            return x * len(log)
+    o, armed = Model(), []
+
+    def args(i):
+        log.clear()
+        o.last = armed and Owner() or None
+        return (batch(i),)
+    return Case(o, lambda: armed.append(1), armed.clear, args=args, captures=None, fullgraph=False)
+
+
+@scenario
+def test_deleted_attribute_that_ends_a_finalizer():
+    o = plain()
+    return dropping(lambda: delattr(o, "k"), lambda v: setattr(o, "k", v))
+
+
+@scenario
+def test_slot_that_ends_a_finalizer():
+    class C:
+        __slots__ = ("k",)
+    o = C()
+
+    def write():
+        o.k = None
+    return dropping(write, lambda v: setattr(o, "k", v))
+
+
+@scenario
+def test_attribute_of_a_class_that_ends_a_finalizer():
+    class C:
+        pass
+
+    def write():
+        C.k = None
+    return dropping(write, lambda v: setattr(C, "k", v))
+
+
+@scenario
+def test_key_that_ends_a_finalizer():
+    d = {}
+    return dropping(lambda: set_key(d, "k", None), lambda v: set_key(d, "k", v))
+
+
+@scenario
+def test_item_that_ends_a_finalizer():
+    d = [0, 0]
+    return dropping(lambda: set_key(d, 1, None), lambda v: set_key(d, 1, v))
+
+
+@scenario
+def test_cleared_list_that_ends_a_finalizer():
+    kept = []
+    return dropping(kept.clear, lambda v: kept.append([{1: v}]))
+
+
+@scenario
+def test_cleared_dict_that_ends_a_finalizer():
+    kept = {}
+    return dropping(lambda: kept.clear(), lambda v: set_key(kept, 1, (v,)))
+
+
+@scenario
+def test_global_that_ends_a_finalizer():
+    made = fresh.module("""
+        def write():
+            global k
+            k = None
+    """)
+    return dropping(made.write, lambda v: setattr(made, "k", v))
+
+
+@scenario
+def test_cell_that_ends_a_finalizer():
+    k = None
+
+    def write():
+        nonlocal k
+        k = 3
+
+    def put(v):
+        nonlocal k
+        k = v
+    return dropping(write, put)
+
+
+@scenario
+def test_finalizer_at_the_end_of_a_chain():
+    o = plain()
+    return dropping(lambda: setattr(o, "k", None), lambda v: setattr(o, "k", plain(a=[plain(b=(v, 1))])))
+
+
+@scenario
+def test_object_in_two_places_that_ends_with_the_second():
+    o = plain()
+
+    def write():
+        o.a = None
+        o.b = None
+    return dropping(write, lambda v: o.__dict__.update(a=v, b=v))
+
+
+@scenario
+def test_finalizer_that_changes_a_tensor():
+    class Adder:
+        def __del__(self):
+            weight.add_(1)
+    weight, o, armed = torch.ones(4), plain(), []
+
+    def f(x):
+        o.k = None
+        return x * weight
+
+    def args(i):
+        weight.fill_(1)
+        o.k = armed and Adder() or None
+        return (batch(i),)
+    return Case(f, lambda: armed.append(1), armed.clear, args=args, captures=None, fullgraph=False)
+
+
+@right
+def test_what_the_recorder_knows_ends_in_time():
+    """What was read is held while the call is recorded; its content would end too late."""
+    o = plain()
+
+    def write():
+        first = o.k
+        o.k = first is None
+        del first
+    return dropping(write, lambda v: setattr(o, "k", [v]))
+
+
+@scenario
+def test_suspended_generator_that_ends():
+    def suspended():
+        try:
+            yield
+        finally:
+            log.append(1)
+
+    def started(v):
+        if v is None:
+            return None
+        made = suspended()
+        next(made)
+        v.__class__ = Plain
+        return made
+    o = plain()
+    return dropping(lambda: setattr(o, "k", None), lambda v: setattr(o, "k", started(v)))
+
+
+@scenario
+def test_weak_reference_whose_object_is_dropped():
+    o, refs = plain(), [None]
+
+    def put(v):
+        o.k = plain()
+        o.k.self = [plain()]
+        refs[0] = weakref.ref(o.k if v is not None else o)
+        if v is not None:
+            v.__class__ = Plain
+    return dropping(lambda: setattr(o, "k", None), put, read=lambda: 2.0 if refs[0]() is None else 3.0)
+
+
+@scenario
+def test_what_lives_on_or_has_no_end_of_its_own_hits():
+    """A finalizer elsewhere is no matter, nor is what is dropped without one."""
+    o, other, kept = plain(n=0), plain(k=1.0), []
+
+    def f(x):
+        o.last = x
+        o.seen = None
+        kept.clear()
+        o.n += 1
+        return x * other.k
+
+    def args(i):
+        o.seen = [owner, {"a": plain(t=torch.ones(i + 1))}]
+        kept.extend([1, "a", torch.ones(2), plain()])
+        return (batch(i),)
+    owner = Owner()
+    return Case(f, lambda: setattr(other, "k", 2.0), lambda: setattr(other, "k", 1.0), args=args)
