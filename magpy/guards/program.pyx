@@ -87,17 +87,16 @@ def own_dict(obj):
     return <object>found if found != NULL else None
 
 
-def ends_quietly(value, bint content, dict held, list owned not None):
-    """Does no code run when the reference to *value* that the caller got it from goes (for *content*:
-    all that it has)? *held*: ids of what a recorder holds; *owned*: to what else the caller has references."""
+def ends_quietly(list owned not None, bint content, dict held=None):
+    """Does no code run when the reference to owned[0] that the caller got it from goes (for *content*: all that
+    it has)? To each of *owned* the caller has one more reference; *held*: ids of what a recorder holds."""
     cdef vector[Dropped] dropped
     cdef vector[PyObject *] known
     cdef Py_ssize_t i
-    dropped.push_back(Dropped(<PyObject *>value, content))
-    known.push_back(<PyObject *>value)          # the argument
     for i in range(len(owned)):
         known.push_back(PyList_GET_ITEM(<PyObject *>owned, i))
         known.push_back(PyList_GET_ITEM(<PyObject *>owned, i))      # the list's own
+    dropped.push_back(Dropped(PyList_GET_ITEM(<PyObject *>owned, 0), content))
     return native_ends_quietly(dropped, known, <PyObject *>held if held is not None else NULL)
 
 

@@ -187,7 +187,7 @@ def unique(*values):
 
 def quiet(value, last, content):
     """Each by itself: what ends only with several of them is left to the native program."""
-    return value is ABSENT or ends_quietly(value, content, None, [value])
+    return value is ABSENT or ends_quietly([value], content)
 
 
 def apart(flags, *values):

@@ -381,7 +381,7 @@ cdef object read_instance_dict(Recorder r, obj):
         return namespace(r, dict_of_module(obj))
     if node is None:
         return None
-    names = obj.__dict__
+    names = PyObject_GenericGetDict(obj, NULL)      # obj.__dict__ may be code of the user's
     known = r.nodes.get(id(names))
     if known is None:
         known = r.new_node(names, "dict", node.path + ".__dict__", False)

@@ -20,9 +20,13 @@ cdef object snapshot(obj):
     if type(obj) is deque:
         return list(obj)
     if PyDict_Check(obj):
-        if is_a(obj, OrderedDict):
-            return {key: dict_get(obj, key) for key in base_keys(obj)}
-        return dict_copy(obj)       # it hashes nothing
+        if magpy_iterates_as_dict(obj):
+            return dict_copy(obj)       # it hashes nothing
+        keys = base_keys(obj)
+        for key in keys:
+            if not is_plain_key(key):
+                raise StopCapture("dict-key", f"a {type(obj).__qualname__} with a key of type {type(key).__name__}")
+        return {key: dict_get(obj, key) for key in keys}
     if PyAnySet_Check(obj):
         return tuple(items_of_set(obj))     # in its order, which a copy need not have
     return None
@@ -234,6 +238,12 @@ cdef read_key(Recorder r, mapping, key):
     r.edge(node, "dict", key, value, item_path(node, key))
 
 
+cdef bint is_plain_key(key):
+    """Does it hash and compare without code of the user's?"""
+    return (PyUnicode_CheckExact(key) or is_leaf(key) or is_identity_leaf(key)
+            or magpy_hashes_by_identity(key) or is_a(key, torch.Tensor))
+
+
 cdef check_keys(Recorder r, node, content):
     """A key that equals others by code of the user's may be in the way of any lookup."""
     cdef object mark = (node.index, "safe keys", None)
@@ -242,8 +252,7 @@ cdef check_keys(Recorder r, node, content):
     for key in base_keys(content):
         if type(key) is weakref.ref:
             key = key()         # it is hashed and compared for the reference
-        if not (PyUnicode_CheckExact(key) or is_leaf(key) or is_identity_leaf(key)
-                or magpy_hashes_by_identity(key) or is_a(key, torch.Tensor)):
+        if not is_plain_key(key):
             r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
     r.seen[mark] = True
 

@@ -35,7 +35,7 @@ def check_dropped(r, effect):
     value = _now(effect.args[0], op, key)
     if value is ABSENT or type(value) in _PLAIN:
         return
-    if not ends_quietly(value, content, r.nodes, [value, *_copied(r, effect)]):
+    if not ends_quietly([value, *_copied(r, effect)], content, r.nodes):
         r.stop("finalizer", f"{text} is replaced, and more than memory may go with it")
 
 

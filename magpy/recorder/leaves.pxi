@@ -3,6 +3,7 @@
 cdef extern from "Python.h":
     int PyType_Check(object o)
     int PyModule_Check(object o)
+    object PyObject_GenericGetDict(object obj, void *context)
     PyObject *magpy_module_dict "PyModule_GetDict"(object module)
     int PyCode_Check(object o)
     int PyCFunction_Check(object o)
@@ -58,6 +59,9 @@ cdef extern from *:
     static inline int magpy_is_cython_function(PyObject *o) {
         return strstr(Py_TYPE(o)->tp_name, "cython_function_or_method") != NULL;
     }
+    static inline int magpy_iterates_as_dict(PyObject *o) {
+        return Py_TYPE(o)->tp_iter == PyDict_Type.tp_iter;
+    }
     static inline int magpy_has_attributes(PyObject *function) {
         return ((PyFunctionObject *)function)->func_dict != NULL;
     }
@@ -85,6 +89,7 @@ cdef extern from *:
     bint magpy_is_method_of(object bound, object descr)
     bint magpy_is_generic(object wrapper)
     bint magpy_has_attributes(object function)
+    bint magpy_iterates_as_dict(object o)
     bint magpy_is_cython_function(object o)
     bint magpy_hashes_by_identity(object o)
     bint magpy_is_subtype(object sub, object type)

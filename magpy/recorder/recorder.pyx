@@ -335,6 +335,10 @@ cdef class Recorder:
         """Attribute lookup, as getattr does it (code that runs inside is recorded)."""
         read_attribute(self, obj, self.plain_name(name))
 
+    def own_attribute(self, obj, name):
+        """What the instance itself has by this name, or ABSENT; no read."""
+        return own_attribute(obj, self.plain_name(name))
+
     cdef str plain_name(self, name):
         if type(name) is not str:       # it may hash and compare in a way of its own
             self.stop("object-read", f"an attribute whose name is a {type(name).__name__}")

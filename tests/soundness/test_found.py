@@ -351,3 +351,86 @@ def test_full_cache():
         def target(x):
             return x, cached(1), cached(2), cached(3)
     """, "result = run(T(1))", "k = 4", "result = run(T(1))", "result = run(T(1))")
+
+
+OVERRIDDEN = """
+    class C:
+        def __init__(self): self.a = 2
+        def __getattribute__(self, name):
+            seen.append(name)
+            return object.__getattribute__(self, name)
+    seen = []
+    o = C()
+"""
+
+
+def test_getattribute_of_the_users_is_run_by_the_program_alone():
+    same(OVERRIDDEN + """
+    def target(x):
+        return x + len(o.__dict__) + len(vars(o)) + o.a
+    """, "result = run(T(1))", "o.b = 3; seen.clear()", "result = run(T(1))", "result = list(seen)",
+         outcomes=["capture", "", "capture", ""])
+
+
+def test_property_named_dict():
+    same("""
+        class C:
+            @property
+            def __dict__(self): return {1: 2, 3: self.n}
+            __slots__ = ("n",)
+        o = C()
+        o.n = 3
+        def target(x):
+            return x + sum(vars(o).values())
+    """, "result = run(T(1))", "o.n = 4", "result = run(T(1))")
+
+
+def test_map_over_a_list_with_a_length_of_its_own():
+    same("""
+        class L(list):
+            def __len__(self):
+                seen.append(1)
+                return 3 + super().__len__()
+        seen, items = [], L([1, -3])
+        def target(x):
+            return x + sum(map(lambda v: v % 5, items))
+    """, "result = run(T(1))", "result = run(T(1))", "result = len(seen)", "items.append(4)", "result = run(T(1))",
+         outcomes=["capture", "hit", "", "", "capture"])
+
+
+def test_format_map_of_a_dict_with_items_of_its_own():
+    same("""
+        class D(dict):
+            def __getitem__(self, k): return super().__getitem__(k) if k in self else 6
+        d = D(a=10, b=2)
+        def target(x):
+            return x + len("{a}{c}".format_map(d))
+    """, "result = run(T(1))", "d['c'] = 1000", "result = run(T(1))")
+
+
+def test_write_to_a_dict_that_iterates_in_its_own_way():
+    same("""
+        class D(dict):
+            def __iter__(self): return iter(sorted(super().__iter__()))
+            def __getitem__(self, k):
+                seen.append(k)
+                return super().__getitem__(k)
+        seen, d = [], D(b=2, a=1)
+        def target(x):
+            d.update(c=3)
+            return x + dict.get(d, "a")
+    """, "result = run(T(1))", "result = list(seen)", "d.pop('c')", "result = run(T(1)), list(d.items())",
+         outcomes=["capture", "", "", "hit"])
+
+
+def test_callable_with_a_hash_of_its_own_in_a_map():
+    same("""
+        class F:
+            def __call__(self, v): return v + 1
+            def __hash__(self):
+                seen.append(1)
+                return 1
+        seen, f = [], F()
+        def target(x):
+            return x + sum(map(f, [1, 2]))
+    """, "result = run(T(1))", "result = len(seen)", "result = run(T(1))")

@@ -52,12 +52,7 @@ def is_callable(r, func, args, kwargs):
 def instance_dict(r, func, args, kwargs):
     if not args:
         return              # the frame's own names
-    if is_a(args[0], type):
-        r.read_attr(args[0], "__dict__")
-    elif is_a(args[0], types.ModuleType):
-        r.read_attr(args[0], "__dict__")
-    else:
-        r.read_instance_dict(args[0])
+    r.read_attr(args[0], "__dict__")
 
 
 # What globals() gives is known since the frame looked up the name "globals"; locals()

@@ -17,11 +17,14 @@ GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 CALLABLE_ITERATOR = type(iter(int, 1))
 
 
+HEAP_TYPE = 1 << 9
+
+
 def kind_of(func):
     """The kind of the rule of *func*; None when it has none. Bound methods of C types go
     by the method."""
-    if type(func).__hash__ is None:
-        return None
+    if type(func).__flags__ & HEAP_TYPE and type(func).__hash__ is not object.__hash__ or type(func).__hash__ is None:
+        return None             # it has no rule, and may hash by code of the user's
     if func in TORCH_OPERATORS:
         return "calls"
     kind = KINDS.get(func)

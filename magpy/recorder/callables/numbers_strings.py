@@ -93,7 +93,7 @@ def str_format(r, func, args, kwargs):
     if func is str.format_map:
         given, kwargs = (), args[1]
         value(r, kwargs)
-        if not is_a(kwargs, dict):
+        if not is_a(kwargs, dict) or r.type_lookup(type(kwargs), "__getitem__") is not dict.__getitem__:
             r.stop("unknown-callable", "str.format_map of a mapping")
     try:
         parts = list(_string.formatter_parser(str.__str__(args[0])))
@@ -101,7 +101,7 @@ def str_format(r, func, args, kwargs):
         return              # the call raises it, too
     fields = [name for _, name, spec, _ in parts if name is not None]
     if any(spec and "{" in spec for _, _, spec, _ in parts):    # whose fields count, too
-        for arg in (*given, *kwargs.values()):
+        for arg in (*given, *dict.values(kwargs)):
             formatted(r, arg)
     for number, name in enumerate(fields):
         into_field(r, name, number, given, kwargs)

@@ -74,8 +74,7 @@ def generic_getattr(r, func, args, kwargs):
         r.stop("object-read", f"attribute {name!r} of {cls.__qualname__}")
     node = r.know(obj)
     if node is not None and cls.__dictoffset__:
-        own = object.__getattribute__(obj, "__dict__").get(name, ABSENT)
-        r.edge(node, "attr", name, own, f"{node.path}.{name}")
+        r.edge(node, "attr", name, r.own_attribute(obj, name), f"{node.path}.{name}")
 
 
 def is_data_descriptor(found):

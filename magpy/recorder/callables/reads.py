@@ -294,12 +294,18 @@ SIMPLE_ITERATORS |= {type(reversed(obj)) for obj in ([], {}, {}.values(), {}.ite
 ITERATORS_OF_ITERATORS = (map, filter, zip, enumerate, reversed)
 
 
+def base_iter(sequence):
+    """As the C iterator of a subclass goes: by the base's own ways."""
+    base = next((each for each in (list, tuple, str, bytes) if issubclass(type(sequence), each)), None)
+    return base.__iter__(sequence) if base is not None else iter(sequence)
+
+
 def remaining(r, iterator):
     """The items that a C iterator is going to give; None when unknown."""
     kind = type(iterator)
     if kind in SIMPLE_ITERATORS:
         state = iterator.__reduce__()
-        rest = list(state[1][0])
+        rest = list(base_iter(state[1][0]))
         position = state[2] if len(state) > 2 else None
         if kind is type(reversed([])):
             return rest[position::-1] if position is not None else []
