@@ -32,7 +32,7 @@ def check_dropped(r, effect):
     if place is None:
         return
     _, op, key, _, content, text = place
-    value = _now(effect.args[0], op, key)
+    value = _now(r, effect.args[0], op, key)
     if value is ABSENT or type(value) in _PLAIN:
         return
     if not ends_quietly([value, *_copied(r, effect)], content, r.nodes):
@@ -46,21 +46,22 @@ def _copied(r, effect):
     return list(content.values() if type(content) is dict else content or ())
 
 
-def _now(owner, op, key):
+def _now(r, owner, op, key):
     if op == "slot":
         return owner
     try:
         if op == "cell":
             return owner.cell_contents
-        if op == "dict" and issubclass(type(owner), dict):
-            return dict.get(owner, key, ABSENT)
+        if op == "dict":
+            names = owner if issubclass(type(owner), dict) else object.__getattribute__(owner, "__dict__")
+            return dict.get(names, key, ABSENT)
         if op == "list":
             return list.__getitem__(owner, key)
         if op == "member":
             return key.__get__(owner)
         if op == "type_own":
             return type.__dict__["__dict__"].__get__(owner).get(key[1], ABSENT)
-        return object.__getattribute__(owner, "__dict__").get(key, ABSENT)
+        return r.own_attribute(owner, key)
     except (AttributeError, IndexError, ValueError):
         return ABSENT
 

@@ -51,7 +51,8 @@ cdef run_recorded(recording, on_stop):
     cdef Recorder r = Recorder(recording)
     replaced = replaced_by_c()
     if replaced is not None:
-        recording.stop = Stop("graph-argument", f"{replaced} of torch was replaced", *places.user_place(sys._getframe()))
+        where = places.user_place(sys._getframe())
+        recording.stop = Stop("graph-argument", f"{replaced} of torch was replaced", *where)
         run_plainly(recording)
         return
     r.on_stop = on_stop

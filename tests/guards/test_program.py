@@ -444,7 +444,8 @@ def started():
 @pytest.mark.parametrize("make_loud", [Loud, started, lambda: Plain(a=Loud()), lambda: [({1: Loud()},)],
                                        lambda: types.MethodType(len, Loud()), lambda: Plain(a=[started()])])
 def test_quiet(make, make_loud):
-    drops = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "k", "quiet", (True, False), -1), nargs=1, nslots=1)
+    drops = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "k", "quiet", (True, False), -1),
+                         nargs=1, nslots=1)
     assert drops.run(None, (Plain(),), None) == []
     assert drops.run(None, (Plain(k=None),), None) == []
     assert drops.run(None, (Plain(k=[torch.ones(2), 1.5, Plain(a={1: ()})]),), None) == []
@@ -475,7 +476,8 @@ def test_quiet_content_and_several(make):
 
 
 def test_quiet_watches_weak_references(make):
-    drops = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "k", "quiet", (True, False), -1), nargs=1, nslots=1)
+    drops = make.program(("arg", -1, 0, "none", None, 0), ("attr", 0, "k", "quiet", (True, False), -1),
+                         nargs=1, nslots=1)
     owner = Plain(k=Plain())
     reference = weakref.ref(owner.k)
     assert drops.run(None, (owner,), None) is None
