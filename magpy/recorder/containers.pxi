@@ -136,7 +136,7 @@ cdef read_items(Recorder r, node, content):
 cdef read_entries(Recorder r, node, content):
     keys = base_keys(content)
     for key in keys:
-        if not (is_leaf(key) or is_identity_leaf(key) or hashed_in_c(key)):
+        if not (is_fixed_key(key) or hashed_in_c(key)):
             r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
     check_edge(r, node, "keys", keys)
     for key in keys:
@@ -147,7 +147,9 @@ cdef read_entries(Recorder r, node, content):
 cdef know_key(Recorder r, key):
     """An object in an outside set, or a key of an outside dict: guards hold the very object.
     Looking a key up must run no code."""
-    if is_leaf(key) or is_identity_leaf(key):
+    if is_fixed_key(key):
+        if not is_leaf(key):
+            know_constant(r, key)       # a tuple of types may be taken from there
         return
     if is_a(key, torch.Tensor):
         r.stop("dict-key", "an outside set or dict of tensors")
@@ -157,6 +159,18 @@ cdef know_key(Recorder r, key):
     elif not node.const:
         check_edge(r, node, "is", key)
     r.observe_identity(key)     # what is looked up may be another
+
+
+cdef bint is_fixed_key(key):
+    """Is *key* a value, or always itself: also a tuple of types?"""
+    cdef object item
+    if type(key) is not tuple:
+        return is_leaf(key) or is_identity_leaf(key)
+    for item in key:
+        if not (is_fixed_key(item) if type(item) is tuple else
+                is_leaf(item) or is_identity_leaf(item) and hashed_in_c(item)):
+            return False
+    return True
 
 
 cdef bint hashed_in_c(key):
@@ -226,7 +240,7 @@ cdef read_key(Recorder r, mapping, key):
     node = r.know(mapping)
     if node is None:
         return
-    if not (is_leaf(key) or is_identity_leaf(key)):
+    if not is_fixed_key(key):
         if provenance.is_created(<PyObject *>key) and type(key).__hash__ is object.__hash__:
             return          # made during the call: nothing outside can be equal to it
         if r.know(key) is None or not hashed_in_c(key):
@@ -240,7 +254,7 @@ cdef read_key(Recorder r, mapping, key):
 
 cdef bint is_plain_key(key):
     """Does it hash and compare without code of the user's?"""
-    return (PyUnicode_CheckExact(key) or is_leaf(key) or is_identity_leaf(key)
+    return (PyUnicode_CheckExact(key) or is_fixed_key(key)
             or magpy_hashes_by_identity(key) or is_a(key, torch.Tensor))
 
 

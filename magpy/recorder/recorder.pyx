@@ -454,6 +454,10 @@ cdef class Recorder:
         """*obj* must be the same object at replay."""
         know_by_identity(self, obj)
 
+    cpdef enter(self, func):
+        """A frame of the Python function *func* is about to start."""
+        enter_function(self, func)
+
     cpdef observe_identity(self, obj):
         """*obj*'s identity matters: keep it distinct from others of its type."""
         node = self.know(obj)

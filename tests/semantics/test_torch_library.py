@@ -220,3 +220,15 @@ def test_random_state_that_is_used(f, reason):
         torch.manual_seed(i)
         assert torch.equal(compiled(batch(i)), want)
     assert {stop.reason for stop in magpy.explain(compiled).stops} == {reason}
+
+
+def test_a_divergence():
+    """torch.distributions keeps the function for two types at the first call."""
+    def f(x):
+        normal, other = [torch.distributions.Laplace(x * k, x.exp(), validate_args=False) for k in (1, 2)]
+        return torch.distributions.kl_divergence(normal, other)
+
+    torch.distributions.kl._KL_MEMOIZE.clear()
+    check(lambda: f)
+    torch.distributions.kl._KL_MEMOIZE.clear()
+    magpy.compile(f, backend="eager", fullgraph=True)(batch(0))

@@ -243,3 +243,43 @@ def test_list_subclass_with_its_own_len():
 
     v = Odd([1.0, 2.0, 3.0])
     return Case(lambda x: x * len(v), lambda: setattr(Odd, "size", 5), lambda: setattr(Odd, "size", 2))
+
+
+class A:
+    k = 2.0
+
+
+class B:
+    k = 3.0
+
+
+@scenario
+def test_a_dict_with_pairs_of_types():
+    table = {(A, A): 1.0, (A, (B, "b")): 2.0}
+    return Case(lambda x, a: x * table.get((type(a), B), 5.0) * table[type(a), (B, "b")],
+                lambda: table.update({(A, B): 7.0}), lambda: table.pop((A, B), None), args=lambda i: (batch(i), A()),
+                unrelated=lambda: table.update({(B, B): 0.0}))
+
+
+@scenario
+def test_pairs_of_types_are_looked_through():
+    table = {(A, B): 1.0}
+
+    def f(x):
+        for first, second in table:
+            x = x * first.k + second.k
+        return x
+
+    return Case(f, lambda: table.update({(B, A): 7.0}), lambda: table.pop((B, A), None))
+
+
+@scenario
+def test_pairs_of_types_are_put_in():
+    table, kept = {A: 2.0, B: 3.0}, {}
+
+    def f(x):
+        kept[A, B] = x * table[B]
+        return kept[A, B] + table[A]
+
+    return Case(f, lambda: table.update({A: 7.0}), lambda: table.update({A: 2.0}), observe=lambda: dict(kept),
+                captures=None)

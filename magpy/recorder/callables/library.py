@@ -12,6 +12,8 @@ import sys
 import types
 import typing
 
+from torch.distributions import kl
+
 from magpy.recorder.callables.reads import (
     fixed, internals, is_tensor, known, nothing, stops, values)
 from magpy.recorder.callables.registry import IDENTITY_TYPES, LEAF_CODE, add, is_a, rule, slots
@@ -163,3 +165,14 @@ def imported(r, func, args, kwargs):
     node = r.const_node(sys.modules, "sys.modules")
     r.edge(node, "dict", name, module, f"sys.modules[{name!r}]")
     r.leaf()
+
+
+# ---- torch.distributions -------------------------------------------------------------------
+
+@rule(kl.kl_divergence, kind="calls")
+def divergence(r, func, args, kwargs):
+    """It keeps which function it has found for two types of distributions: it has done so before."""
+    r.enter(func)
+    pair = tuple([type(arg) for arg in (*args, *kwargs.values())])
+    if len(pair) == 2 and pair not in kl._KL_MEMOIZE and all(each.__module__.startswith("torch.") for each in pair):
+        kl._KL_MEMOIZE[pair] = kl._dispatch_kl(*pair)
