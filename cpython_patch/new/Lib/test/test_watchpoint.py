@@ -1062,5 +1062,255 @@ class WatcherTest(WatchTestCase):
         script_helper.assert_python_ok('-c', code)
 
 
+# --- CPython's own watchers, on which users of watchpoints rely as well -----
+
+class DictWatcherTest(unittest.TestCase):
+
+    def setUp(self):
+        self.id = _testcapi.add_dict_watcher(0)
+        self.addCleanup(_testcapi.clear_dict_watcher, self.id)
+
+    def watch(self, d):
+        _testcapi.watch_dict(self.id, d)
+
+    def take_events(self):
+        events = _testcapi.get_dict_watcher_events()
+        taken = list(events)
+        events.clear()
+        return taken
+
+    def check(self, make, operation, *expected):
+        for _ in range(WARM):
+            operation(make())
+        obj = make()
+        d = obj if isinstance(obj, dict) else vars(obj)
+        self.watch(d)
+        operation(obj)
+        self.assertEqual(self.take_events(), list(expected))
+        _testcapi.unwatch_dict(self.id, d)
+
+    def make_instance(self):
+        obj = Plain()
+        obj.a = obj.b = 1
+        vars(obj)
+        return obj
+
+    def make_instance_with_many(self):
+        obj = Plain()
+        for i in range(100):
+            setattr(obj, f'x{i}', 1)
+        obj.a = obj.b = 1
+        return obj
+
+    def make_instance_of_changed_class(self):
+        obj = PlainToo()
+        obj.a = obj.b = 1
+        obj.__class__ = Plain
+        return obj
+
+    def make_instance_with_new_dict(self):
+        obj = Plain()
+        obj.__dict__ = {'a': 1, 'b': 1}
+        return obj
+
+    def make_int(self):
+        obj = IntWithDict()
+        obj.a = obj.b = 1
+        return obj
+
+    def test_instance_attributes(self):
+        def store(obj):
+            obj.a = 2
+        def store_new(obj):
+            obj.c = 2
+        def delete(obj):
+            del obj.a
+        for make in (self.make_instance, self.make_instance_with_many,
+                     self.make_instance_of_changed_class,
+                     self.make_instance_with_new_dict, self.make_int):
+            with self.subTest(make=make.__name__):
+                self.check(make, store, 'mod:a:2')
+                self.check(make, store_new, 'new:c:2')
+                self.check(make, delete, 'del:a')
+                self.check(make, lambda o: setattr(o, 'a', 2), 'mod:a:2')
+                self.check(make, lambda o: delattr(o, 'b'), 'del:b')
+                self.check(make, lambda o: object.__setattr__(o, 'c', 2),
+                           'new:c:2')
+                self.check(make, lambda o: vars(o).update(a=2, c=3),
+                           'mod:a:2', 'new:c:3')
+                self.check(make, lambda o: vars(o).__setitem__('a', 2),
+                           'mod:a:2')
+                self.check(make, lambda o: vars(o).setdefault('c', 2),
+                           'new:c:2')
+                self.check(make, lambda o: vars(o).setdefault('a', 2))
+                self.check(make, lambda o: vars(o).pop('a'), 'del:a')
+                self.check(make, lambda o: vars(o).popitem(), 'del:b')
+                self.check(make, lambda o: vars(o).clear(), 'clear')
+                self.check(make, lambda o: vars(o).__ior__({'a': 2}), 'mod:a:2')
+                self.check(make, lambda o: vars(o).__init__(a=2), 'mod:a:2')
+
+    def test_store_after_shared_keys_are_full(self):
+        obj = self.make_instance()
+        self.watch(vars(obj))
+        names = [f'y{i}' for i in range(100)]
+        for name in names:
+            setattr(obj, name, 0)
+        self.assertEqual(self.take_events(), [f'new:{name}:0' for name in names])
+        obj.a = 2
+        self.assertEqual(self.take_events(), ['mod:a:2'])
+
+    def test_clear_of_an_instance_is_done_at_once(self):
+        class Item:
+            def __del__(self):
+                seen.append(dict(vars(obj)))
+                seen.append(hasattr(obj, 'b'))
+                obj.c = 1
+        seen = []
+        obj = Plain()
+        obj.a = Item()
+        obj.b = 1
+        d = vars(obj)
+        self.watch(d)
+        d.clear()
+        self.assertEqual(seen, [{}, False])
+        self.assertEqual(self.take_events(), ['clear', 'new:c:1'])
+        self.assertEqual(d, {'c': 1})
+        self.assertEqual(list(d), ['c'])
+
+    def test_globals(self):
+        namespace = {'__name__': 'm'}
+        exec('''if True:
+            value = 0
+            def store(new):
+                global value
+                value = new
+            def delete():
+                global value
+                del value
+        ''', namespace)
+        store, delete = namespace['store'], namespace['delete']
+        for i in range(WARM):
+            store(i)
+        self.watch(namespace)
+        store('x')
+        delete()
+        exec('value = 3', namespace)
+        self.assertEqual(self.take_events(),
+                         ['mod:value:x', 'del:value', 'new:value:3'])
+
+    def test_module_attributes(self):
+        module = types.ModuleType('m')
+        def store(new):
+            module.value = new
+        for i in range(WARM):
+            store(i)
+        self.watch(vars(module))
+        store('x')
+        del module.value
+        self.assertEqual(self.take_events(), ['mod:value:x', 'del:value'])
+
+    def test_ordered_dict(self):
+        make = lambda: collections.OrderedDict(a=1, b=2)
+        self.check(make, lambda d: d.move_to_end('a'), 'mod:a:1')
+        self.check(make, lambda d: d.move_to_end('b', last=False), 'mod:b:2')
+        self.check(make, lambda d: d.move_to_end('b'))
+        self.check(make, lambda d: d.popitem(), 'del:b')
+        self.check(make, lambda d: d.popitem(last=False), 'del:a')
+        self.check(make, lambda d: d.pop('a'), 'del:a')
+        self.check(make, lambda d: d.__delitem__('a'), 'del:a')
+        self.check(make, lambda d: d.__setitem__('a', 3), 'mod:a:3')
+        # once for the dict and once for the order
+        self.check(make, lambda d: d.__setitem__('c', 3), 'new:c:3', 'mod:c:3')
+        self.check(make, lambda d: d.setdefault('c', 3), 'new:c:3', 'mod:c:3')
+        self.check(make, lambda d: d.update(a=3), 'mod:a:3')
+        self.check(make, lambda d: d.__ior__({'a': 3}), 'mod:a:3')
+        self.check(make, lambda d: d.clear(), 'clear', 'clear')
+
+    def test_ordered_dict_with_other_keys(self):
+        class Key:
+            pass
+        first, second = Key(), Key()
+        d = collections.OrderedDict({first: 1, second: 2})
+        self.watch(d)
+        d.move_to_end(first)
+        self.assertEqual(self.take_events(), ['clear'])
+        self.assertEqual(list(d), [second, first])
+
+
+class TypeWatcherTest(unittest.TestCase):
+
+    def setUp(self):
+        self.id = _testcapi.add_type_watcher(0)
+        self.addCleanup(_testcapi.clear_type_watcher, self.id)
+
+    def check(self, kind, change):
+        _testcapi.watch_type(self.id, kind)
+        change(kind)
+        events = _testcapi.get_type_modified_events()
+        taken = list(events)
+        events.clear()
+        self.assertEqual(taken, [kind])
+
+    def test_changes(self):
+        class A:
+            x = 1
+        class B(A):
+            y = 1
+        class A2:
+            x = 2
+        self.check(B, lambda c: setattr(c, 'z', 1))
+        self.check(B, lambda c: setattr(c, 'z', 2))
+        self.check(B, lambda c: delattr(c, 'z'))
+        self.check(B, lambda c: setattr(A, 'x', 2))
+        self.check(B, lambda c: setattr(c, '__bases__', (A2,)))
+        self.check(B, lambda c: setattr(c, '__doc__', 'doc'))
+        self.check(B, lambda c: setattr(c, '__module__', 'm'))
+        self.check(B, lambda c: setattr(c, '__annotations__', {}))
+        self.check(B, lambda c: setattr(c, '__abstractmethods__', ()))
+        self.check(B, lambda c: setattr(c, '__type_params__', ()))
+
+    def test_one_event_a_version(self):
+        class C:
+            pass
+        _testcapi.watch_type(self.id, C)
+        C.x = 1
+        C.x = 2                 # has no version tag, so nobody is told
+        events = _testcapi.get_type_modified_events()
+        self.assertEqual(events, [C])
+        events.clear()
+        self.check(C, lambda c: setattr(c, 'x', 3))
+
+    def test_versions_run_out(self):
+        class C:
+            pass
+        for i in range(1100):
+            _testcapi.watch_type(self.id, C)
+            if _testcapi.type_get_version(C) == 0:
+                break
+            C.x = i
+        self.assertEqual(_testcapi.type_get_version(C), 0)
+        events = _testcapi.get_type_modified_events()
+        self.assertEqual(events, [C] * i)
+        events.clear()
+        C.x = -1
+        self.assertEqual(events, [])
+
+    def test_custom_mro(self):
+        class Meta(type):
+            hidden = False
+            def mro(cls):
+                result = super().mro()
+                return result[:1] + result[-1:] if Meta.hidden else result
+        class A(metaclass=Meta):
+            x = 1
+        class A2(metaclass=Meta):
+            x = 2
+        class B(A):
+            pass
+        self.check(B, lambda c: setattr(c, '__bases__', (A2,)))
+        Meta.hidden = True
+        self.check(B, lambda c: setattr(c, '__bases__', (A,)))
+
+
 if __name__ == '__main__':
     unittest.main()
