@@ -10,7 +10,8 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/start.sh"
 TESTS=("$@")
 if ((${#TESTS[@]} == 0)); then
     TESTS=(test_sys test_dis test_generators test_coroutines test_exceptions test_monitoring test_sys_settrace
-        test_capi test_dict test_list test_descr test_threading)
+        test_capi test_dict test_list test_set test_gc test_descr test_scope test_weakref test_ordered_dict test_heapq
+        test_functools test_threading)
 fi
 
 build() {
