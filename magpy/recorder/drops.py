@@ -7,10 +7,11 @@ the graph, from values that were read before. So where reads follow a write, a g
 dies with it.
 """
 
+import gc
 import types
 from collections import OrderedDict, deque
 
-from magpy.guards.program import ends_quietly
+from magpy.guards.program import ends_quietly, own_dict
 from magpy.recorder.increment import Update
 from magpy.refgraph.graph import ABSENT, Edge
 
@@ -35,8 +36,17 @@ def check_dropped(r, effect):
     value = _now(r, effect.args[0], op, key)
     if value is ABSENT or type(value) in _PLAIN:
         return
-    if not ends_quietly([value, *_copied(r, effect)], content, r.nodes):
+    if not ends_quietly([value, *_copied(r, effect)], content, r.nodes) and not (
+            op in ("attr", "dict") and not content and _has_another_owner(r, value, effect.args[0])):
         r.stop("finalizer", f"{text} is replaced, and more than memory may go with it")
+
+
+def _has_another_owner(r, value, owner):
+    """Does an object that was there before the call hold *value* too? What the recorder holds is counted with
+    room to spare; this takes long, and settles it for what would have been a stop."""
+    dict_of_owner = own_dict(owner)
+    return any(holder is not owner and holder is not dict_of_owner and not r.is_internal(holder)
+               for holder in gc.get_referrers(value))
 
 
 def _copied(r, effect):
