@@ -14,7 +14,7 @@
 #include "pycore_pystate.h"       // _PyThreadState_GET()
 #include "opcode.h"               // MIN_INSTRUMENTED_OPCODE
 
-#define MAGPY_PATCH_LEVEL 1
+#define MAGPY_PATCH_LEVEL 2
 
 /* ---- the hook ---------------------------------------------------------- */
 
