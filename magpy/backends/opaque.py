@@ -7,6 +7,8 @@ cut at such operations. They run as they are, and what lies between is compiled,
 by piece, when it is first reached with its real inputs.
 """
 
+import copy
+
 import torch
 from torch.fx.passes.split_module import split_module
 
@@ -78,9 +80,10 @@ class Piece(torch.nn.Module):
         return outputs[0] if self.single else outputs
 
     def compile(self, part, inputs):
-        """The capture is over: a compiler that fails now must not break the call."""
+        """The capture is over: a compiler that fails now must not break the call. It may have
+        changed the graph that it got by then."""
         try:
-            return self.compiler(part, list(inputs))
+            return self.compiler(copy.deepcopy(part), list(inputs))
         except Exception as error:
             logs.warn("captures", "a part of a graph runs as it is: the backend failed (%s: %s)",
                       type(error).__name__, error)

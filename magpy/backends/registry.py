@@ -23,7 +23,7 @@ def get(backend="inductor", mode=None, options=None):
         from magpy.backends import inductor
         config = inductor.config_of(mode, options)
         compiler = _under_context(
-            functools.partial(inductor.compile_graph, config=config))
+            functools.partial(inductor.compile_graph, config=config), runs_graph=False)
     elif backend == "eager":
         _no_options("eager", mode, options)
         compiler = eager.compile_graph
@@ -38,9 +38,9 @@ def get(backend="inductor", mode=None, options=None):
     return _Backend(name_of(backend), compiler)
 
 
-def _under_context(compiler):
+def _under_context(compiler, runs_graph=True):
     from magpy.backends import opaque, tracing
-    return opaque.between_opaque(tracing.under_context(compiler))
+    return opaque.between_opaque(tracing.under_context(compiler, runs_graph))
 
 
 def names():

@@ -15,17 +15,20 @@ then takes the placeholders marked static (parameters) as memory that stays wher
 is, and CUDA graphs don't copy them on each call.
 """
 
+import collections
 import contextlib
-import copy
 import itertools
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import CompileContext, CompileId, TracingContext, compile_context, tracing
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._mode_utils import no_dispatch
 
+from magpy.backends import eager
 from magpy.fxgraph.values import add_example_values
+from magpy.guards.tensor_meta import storage_key
 
 _ids = itertools.count()
 _FIRST_ID = 1_000_000       # apart from torch.compile's own
@@ -38,7 +41,7 @@ def compiling(gm, example_inputs):
     identity = CompileId(frame_id=_FIRST_ID + next(_ids), frame_compile_id=0)
     mode = FakeTensorMode(shape_env=ShapeEnv())
     with compile_context(CompileContext(identity)), tracing(TracingContext(mode)):
-        fakes = [mode.from_tensor(tensor, static_shapes=True) for tensor in example_inputs]
+        fakes = fakes_of(mode, example_inputs)
         gm.meta["dynamo_compile_id"] = identity
         gm._param_name_to_source = {}
         placeholders = gm.graph.find_nodes(op="placeholder")
@@ -52,6 +55,35 @@ def compiling(gm, example_inputs):
             yield
 
 
+def fakes_of(mode, tensors):
+    """Fake tensors of fixed sizes for *tensors*, remembered by *mode*.
+
+    `FakeTensorMode.from_tensor` takes a tensor apart completely, in about 100 us. Most inputs
+    are parameters with nothing special about them, and a model has a thousand."""
+    alone = collections.Counter(storage_key(tensor) for tensor in tensors)
+    plain = [tensor for tensor in tensors if alone[storage_key(tensor)] == 1 and _is_plain(tensor)]
+    converter = mode.fake_tensor_converter
+    with no_dispatch():
+        for tensor in plain:
+            meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta",
+                                       requires_grad=tensor.requires_grad)
+            fake = FakeTensor(mode, meta, tensor.device)
+            if type(tensor) is torch.nn.Parameter:
+                fake._is_param = True
+            converter.set_tensor_memo(tensor, fake)
+    return [mode.from_tensor(tensor, static_shapes=True) for tensor in tensors]
+
+
+def _is_plain(tensor):
+    """A dense leaf with memory of its own, all of it, and without a gradient."""
+    return (type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+            and tensor.device.type in ("cpu", "cuda") and tensor.is_leaf and tensor._base is None
+            and not (tensor.is_inference() or tensor.is_quantized or tensor.is_conj() or tensor.is_neg()
+                     or tensor.is_nested or torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+            and tensor.grad is None and tensor.storage_offset() == 0
+            and tensor.untyped_storage().nbytes() == tensor.nbytes)
+
+
 def _lstm_that_trains(gm, example_inputs):
     """AOTAutograd's decomposition of an LSTM on the CPU takes oneDNN's layer whenever the
     *input* needs no gradient. That layer has no backward for its weights, and the graph
@@ -63,12 +95,13 @@ def _lstm_that_trains(gm, example_inputs):
     return contextlib.nullcontext()
 
 
-def under_context(compiler):
-    """*compiler* (``f(gm, example_inputs)``), called in a tracing context, on a copy of
-    the graph: compilers change what they get, and users see the original in
-    `magpy.explain`."""
+def under_context(compiler, runs_graph=True):
+    """*compiler* (``f(gm, example_inputs)``), called in a tracing context. The graph is its to
+    change: what users see in `magpy.explain` is a text that was made before. *runs_graph*: it
+    may give back ``gm.forward``."""
     def compile_graph(gm, example_inputs):
-        gm = copy.deepcopy(gm)
+        if runs_graph:
+            eager.make_callable(gm)
         with compiling(gm, example_inputs):
             return compiler(gm, example_inputs)
     return compile_graph

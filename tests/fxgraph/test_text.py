@@ -5,6 +5,7 @@ import linecache
 
 import torch
 from torch.fx import graph_module
+from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from magpy.fxgraph.text import text_of
 
@@ -16,10 +17,13 @@ def sources():
 def test_text_does_not_outlive_its_module():
     gc.collect()
     before = sources()
-    gm = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
-    text = text_of(gm)
-    assert "torch.relu(x)" in text and len(sources() - before) == 1
-    assert torch.equal(gm(torch.ones(2)), torch.full((2,), 2.0))
+    graph = torch.fx.Tracer().trace(lambda x: torch.relu(x) + 1)
+    with _use_lazy_graph_module(True):
+        gm = _make_graph_module(torch.nn.Module(), graph)
+    del graph
+    gc.collect()
+    assert "torch.relu(x)" in text_of(gm) and sources() == before
+    assert torch.equal(gm(torch.ones(2)), torch.full((2,), 2.0)) and len(sources() - before) == 1
     del gm
     gc.collect()
     assert sources() == before
