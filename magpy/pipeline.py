@@ -14,13 +14,14 @@ import time
 import torch
 
 from magpy import logs
-from magpy.dispatch.compiled import Entry
+from magpy.dispatch.compiled import Entry, Replay
 from magpy.dispatch.entry import Texts
 from magpy.emit import guards
 from magpy.emit import lower as lowering
-from magpy.emit import mock
+from magpy.emit import mock, replay
 from magpy.errors import BackendError
 from magpy.fxgraph import builder
+from magpy.fxgraph.outcome import OutcomeChanged
 from magpy.fxgraph.text import text_of
 from magpy.guards.program import GuardProgram
 from magpy.reasons import StopCapture
@@ -70,6 +71,18 @@ def emit_mock(job):
                           job.describer.slots, job.title, again(job), job.draws)
 
 
+def without_python(job):
+    """The mock code as a Replay, or None when it does more than that can."""
+    after = again(job)
+    if job.effects or job.draws or (after is not None and after.random):
+        return None
+    steps = replay.steps(job.result, job.mock.slots)
+    if steps is None:
+        return None
+    error = after and (OutcomeChanged if after.error == "OutcomeChanged" else Exception)
+    return Replay(steps, len(job.inputs or ()), len(job.describer.outputs), job.inputs is not None, error)
+
+
 def again(job):
     """After which errors of its graph a call can be made anew: see `mock.build`. What is
     changed outside before a check is put back; other errors may come at any time."""
@@ -102,7 +115,7 @@ def compile_graph(job):
 def make_entry(job):
     """Everything that a hit needs, and the texts that people read."""
     texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds), job.recording.tape.outcomes + len(job.draws))
-    job.entry = Entry(job.guards, job.mock.function, job.graph, texts)
+    job.entry = Entry(job.guards, job.mock.function, job.graph, texts, without_python(job))
 
 
 def guards_until_stop(recording):

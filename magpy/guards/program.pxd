@@ -26,6 +26,8 @@ cdef extern from "guard_program.h" namespace "magpy":
         cbool readonly
         string bytes
 
+    cdef cppclass Pushed
+
     cdef union Expected:
         PyObject *object
         const Leaf *leaf
@@ -43,6 +45,18 @@ cdef extern from "guard_program.h" namespace "magpy":
         Py_ssize_t number
         Expected expected
 
+    cdef cppclass Call:
+        Call()
+        PyObject *fn
+        PyObject *const *args
+        Py_ssize_t nargs
+        PyObject *kwnames
+
+    cdef cppclass Match:
+        Match()
+        PyObject *const *slots
+        PyObject *list
+
     cdef cppclass Program:
         Program()
         vector[Instr] instrs
@@ -55,8 +69,22 @@ cdef extern from "guard_program.h" namespace "magpy":
         Leaf *new_leaf() except +
         Alias *new_alias() except +
         Buffer *new_buffer() except +
-        Py_ssize_t run(PyObject *, PyObject *, PyObject *, Py_ssize_t, PyObject **) except +
-        PyObject *probe(PyObject *, PyObject *, PyObject *, Py_ssize_t, int *) except +
+        Py_ssize_t run(const Call &, PyObject **) except +
+        Py_ssize_t match(const Call &, Match *) except +
+        PyObject *probe(const Call &, Py_ssize_t, int *) except +
+        void disarm()
+        const Pushed *armed()
+
+
+cdef extern from "push.h" namespace "magpy":
+    cbool verify_guards
+
+    cdef cppclass Pushed:
+        cbool is_armed()
+        size_t polls()
+        size_t tensor_polls()
+        size_t versions()
+        size_t watches()
 
 
 cdef class GuardProgram:
@@ -65,4 +93,5 @@ cdef class GuardProgram:
     cdef readonly tuple instrs
     cdef readonly Py_ssize_t failed
 
-    cdef list run_c(self, object fn, tuple args, dict kwargs)
+    cdef bint match_c(self, const Call &call, Match &match) except -1
+    cdef list slots_c(self, Match &match)

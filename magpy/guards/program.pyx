@@ -1,4 +1,4 @@
-# distutils: sources = magpy/native/guard_program.cpp magpy/native/leaf.cpp
+# distutils: sources = magpy/native/guard_program.cpp magpy/native/push.cpp magpy/native/watch.cpp magpy/native/leaf.cpp
 # cython: language_level=3
 """Building and running native guard programs.
 
@@ -10,10 +10,13 @@ as much as three native instructions, and its attribute reads would run user cod
 """
 
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport uint64_t
 
 import collections
 import enum
 import functools
+import os
 import types
 
 import torch
@@ -21,8 +24,8 @@ import torch
 from magpy.guards import buffers
 from magpy.guards.instr import Const
 from magpy.guards.tensor_meta cimport (
-    GlobalState, TensorMeta, state_check, state_matcher, storage_check, storage_getter,
-    tensor_check, tensor_matcher)
+    GlobalState, TensorMeta, pass_maker, state_check, state_matcher, storage_check, storage_getter,
+    tensor_check, tensor_matcher, tensor_pass_maker)
 from magpy.refgraph.graph import ABSENT
 
 
@@ -43,10 +46,21 @@ cdef extern from "guard_program.h" namespace "magpy":
     PyObject *native_own_dict "magpy::own_dict"(object obj)
 
     cdef struct TorchChecks:
+        pass_maker make_pass "pass"
         tensor_check tensor
         state_check state
         storage_check storage
     TorchChecks torch_checks
+
+
+cdef extern from "watch.h" namespace "magpy":
+    int watch_setup() except -1
+
+    cdef cppclass WatchCounts:
+        size_t facts
+        size_t objects
+        uint64_t changes
+    WatchCounts _watch_counts "magpy::watch_counts"()
 
 
 cdef extern from *:
@@ -55,6 +69,21 @@ cdef extern from *:
     """
     PyObject *PyList_GET_ITEM(PyObject *items, Py_ssize_t i)
     object magpy_steal(PyObject *)      # takes over a new reference
+    ctypedef struct PyListObject:
+        PyObject **ob_item
+
+
+def watch_counts():
+    """How much is watched in this process: facts, objects, and changes told so far."""
+    counts = _watch_counts()
+    return {"facts": counts.facts, "objects": counts.objects, "changes": counts.changes}
+
+
+def verify(bint on):
+    """Run every guard at each call, also those that are watched, and end the process where the
+    two disagree (MAGPY_VERIFY_GUARDS)."""
+    global verify_guards
+    verify_guards = on
 
 
 cdef dict _names(const char *(*name)(int)):
@@ -72,6 +101,9 @@ CHECK_NUMBERS = _names(check_name)
 torch_checks.tensor = tensor_matcher()
 torch_checks.state = state_matcher()
 torch_checks.storage = storage_getter()
+torch_checks.make_pass = tensor_pass_maker()
+watch_setup()
+verify(os.environ.get("MAGPY_VERIFY_GUARDS", "0") not in ("", "0"))
 leaf_setup((torch.dtype, torch.layout, torch.memory_format, torch.qscheme),
            (torch.device,), enum.EnumMeta)
 
@@ -110,6 +142,24 @@ def is_leaf(value):
     return True
 
 
+cdef class _Arguments:
+    """A call from Python, as the vectorcall protocol would give it."""
+
+    cdef Call call
+    cdef tuple names
+    cdef list values
+    cdef object fn
+
+    def __init__(self, fn, tuple args, dict kwargs):
+        self.fn = fn
+        self.names = tuple(kwargs) if kwargs else None
+        self.values = [*args, *kwargs.values()] if kwargs else list(args)
+        self.call.fn = <PyObject *>fn
+        self.call.args = (<PyListObject *><PyObject *>self.values).ob_item
+        self.call.nargs = len(args)
+        self.call.kwnames = <PyObject *>self.names if kwargs else NULL
+
+
 cdef class GuardProgram:
     """The guards of one entry, compiled.
 
@@ -137,36 +187,68 @@ cdef class GuardProgram:
             self.program.kwnames.push_back(<PyObject *>name)
         _Builder(self, nslots).build(want)
 
-    cdef list run_c(self, object fn, tuple args, dict kwargs):
-        cdef PyObject *result = NULL
-        cdef Py_ssize_t n = <Py_ssize_t>self.program.instrs.size()
+    cdef bint match_c(self, const Call &call, Match &match) except -1:
+        """Do the guards hold? If so, *match* has the wanted slots' values."""
+        cdef Py_ssize_t at
         if self.keep is None:       # taken apart by the cycle collector
+            return False
+        at = self.program.match(call, &match)
+        if at != <Py_ssize_t>self.program.instrs.size():
+            self.failed = at
+            return False
+        if match.list == NULL and match.slots == NULL and self.program.want.size():
+            raise MemoryError()
+        return True
+
+    cdef list slots_c(self, Match &match):
+        """The wanted slots' values as a list."""
+        cdef size_t i
+        if match.list != NULL:
+            return <list>match.list
+        return [<object>match.slots[i] for i in range(self.program.want.size())]
+
+    def match(self, fn, tuple args not None, dict kwargs):
+        """As `run`, but what is watched and was not told of is not asked again."""
+        cdef Match match
+        cdef _Arguments call = _Arguments(fn, args, kwargs)
+        try:
+            return self.slots_c(match) if self.match_c(call.call, match) else None
+        finally:
+            Py_XDECREF(match.list)
+
+    def run(self, fn, tuple args not None, dict kwargs):
+        """The wanted slots' values when all guards hold, else None: then see ``failed``."""
+        cdef PyObject *result = NULL
+        cdef _Arguments call = _Arguments(fn, args, kwargs)
+        cdef Py_ssize_t at
+        if self.keep is None:
             return None
-        cdef Py_ssize_t at = self.program.run(
-            <PyObject *>fn, <PyObject *>args, <PyObject *>kwargs if kwargs is not None else NULL,
-            n, &result)
-        if at != n:
+        at = self.program.run(call.call, &result)
+        if at != <Py_ssize_t>self.program.instrs.size():
             self.failed = at
             return None
         if result == NULL:
             raise MemoryError()
-        return <list>magpy_steal(result)
-
-    def run(self, fn, tuple args not None, dict kwargs):
-        """The wanted slots' values when all guards hold, else None: then see ``failed``."""
-        return self.run_c(fn, args, kwargs)
+        return magpy_steal(result)
 
     def probe(self, Py_ssize_t i, fn, tuple args not None, dict kwargs):
         """What instruction *i* loads now: (1, value), (0, None) when there is nothing, and
         (-1, None) when it cannot be reached."""
         cdef int state = -1
         cdef PyObject *value
+        cdef _Arguments call = _Arguments(fn, args, kwargs)
         if self.keep is None or not 0 <= i < <Py_ssize_t>self.program.instrs.size():
             return -1, None
-        value = self.program.probe(
-            <PyObject *>fn, <PyObject *>args, <PyObject *>kwargs if kwargs is not None else NULL,
-            i, &state)
+        value = self.program.probe(call.call, i, &state)
         return state, (magpy_steal(value) if value != NULL else None)
+
+    def pushed(self):
+        """How many guards are polled, compared by version, and watched, or None when the
+        program is not armed (native/push.h)."""
+        cdef const Pushed *pushed = self.program.armed()
+        if pushed == NULL or not pushed.is_armed():
+            return None
+        return {"polled": pushed.polls(), "tensors": pushed.tensor_polls(), "versions": pushed.versions(), "watched": pushed.watches()}
 
     @property
     def kwnames(self):
@@ -251,8 +333,10 @@ cdef class _Builder:
         elif load == "deque":
             native.number = key
             native.key = <PyObject *>collections.deque
-        elif load in ("dict", "kwarg"):
+        elif load == "dict":
             native.number = hash(key)
+        elif load == "kwarg":
+            native.number = self.owner.kwnames.index(key)
         elif load == "attr":
             if type(key) is not str:
                 raise TypeError("an attribute's name is a str")

@@ -44,15 +44,37 @@ cdef extern from "tensor_meta.h" namespace "magpy":
     const void *storage_of(PyObject *) noexcept
 
 
+cdef extern from "<memory>" namespace "std":
+    cdef cppclass unique_ptr[T]:
+        pass
+
+
+cdef extern from "tensor_meta.h" namespace "magpy":
+    cdef cppclass TensorPass:
+        pass
+
+    unique_ptr[TensorPass] new_tensor_pass() except +
+
+
+ctypedef unique_ptr[TensorPass] (*pass_maker)()
 ctypedef cbool (*tensor_check)(const void *, PyObject *) noexcept
 ctypedef cbool (*state_check)(const void *) noexcept
 ctypedef const void *(*storage_check)(PyObject *) noexcept
 
 cdef tensor_check tensor_matcher()
 cdef state_check state_matcher()
+cdef pass_maker tensor_pass_maker()
 cdef storage_check storage_getter()
 
 cdef bint has_foreign_modes() noexcept
+
+
+cdef extern from "guard_program.h" namespace "magpy":
+    cdef cppclass Call:
+        pass
+
+
+cdef uint64_t call_key(const Call &call) noexcept
 
 
 cdef class TensorMeta:

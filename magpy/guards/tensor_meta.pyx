@@ -14,6 +14,7 @@ cdef extern from "tensor_meta.h" namespace "magpy":
     const void *impl_of(PyObject *) noexcept
     int64_t version_of(PyObject *) except +
     cbool _foreign_modes "magpy::foreign_modes"() noexcept
+    uint64_t _call_key "magpy::call_key"(const Call &) noexcept
     const vector[const char *] &state_names "magpy::StateSnapshot::names"() noexcept
 
 
@@ -25,8 +26,16 @@ cdef state_check state_matcher():
     return state_matches
 
 
+cdef pass_maker tensor_pass_maker():
+    return <pass_maker>new_tensor_pass
+
+
 cdef storage_check storage_getter():
     return storage_of
+
+
+cdef uint64_t call_key(const Call &call) noexcept:
+    return _call_key(call)
 
 
 cdef bint has_foreign_modes() noexcept:

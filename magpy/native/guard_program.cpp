@@ -3,10 +3,14 @@
 #include "guard_program.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <unordered_map>
 
 #include "cpython/execstate.h"
+
+#include "push.h"
 
 namespace magpy {
 
@@ -320,16 +324,6 @@ bool Buffer::matches(PyObject *value) const {
     return same;
 }
 
-/* What loads and checks need besides their instruction. */
-struct Run {
-    PyObject *fn, *args, *kwargs;
-    PyObject **frame;
-    std::vector<PyObject *> &owned;     // values that loads made
-    std::vector<Dropped> dropped;       // what the check "quiet" has met so far
-};
-
-enum Found { Miss = -1, Nothing = 0, Loaded = 1 };
-
 static bool check_slow(const Instr &instr, PyObject *value, Run &run) {
     switch (instr.check) {
     case Check_len:
@@ -429,13 +423,6 @@ static inline Found load_dict(const Instr &instr, PyObject *src, PyObject **out)
         return Miss;
     }
     return *out != nullptr ? Loaded : Nothing;
-}
-
-static Found load_kwarg(const Instr &instr, PyObject *kwargs, PyObject **out) {
-    if (kwargs == nullptr) {
-        return Nothing;
-    }
-    return load_dict(instr, kwargs, out);
 }
 
 static Found load_closure(const Instr &instr, PyObject *function, PyObject **out) {
@@ -580,12 +567,11 @@ static inline Found load(Instr &instr, PyObject **out, Run &run) {
     case Load_slots:
         return found(Py_None, out);
     case Load_arg:
-        return item(((PyTupleObject *)run.args)->ob_item, PyTuple_GET_SIZE(run.args),
-                    instr.number, out);
-    case Load_kwarg:
-        return load_kwarg(instr, run.kwargs, out);
+        return item(run.call.args, run.call.nargs, instr.number, out);
+    case Load_kwarg:    // the signature has been compared
+        return found(run.call.args[run.call.nargs + instr.number], out);
     case Load_fn:
-        return found(run.fn, out);
+        return found(run.call.fn, out);
     case Load_const:
         return found(instr.key, out);
     case Load_slot:
@@ -607,24 +593,43 @@ static inline Found load(Instr &instr, PyObject **out, Run &run) {
     case Load_type_mro:
         return load_type(instr, out);
     default:
-        return load_rare(instr, src == nullptr ? run.fn : src, out, run);
+        return load_rare(instr, src == nullptr ? run.call.fn : src, out, run);
     }
 }
 
 /* --- The loop --- */
 
-static bool same_signature(const Program &program, PyObject *args, PyObject *kwargs) {
-    size_t given = kwargs == nullptr ? 0 : (size_t)PyDict_GET_SIZE(kwargs);
-    if (PyTuple_GET_SIZE(args) != program.nargs || given != program.kwnames.size()) {
-        return false;
-    }
-    Py_ssize_t pos = 0;
-    PyObject *key;
-    for (PyObject *name : program.kwnames) {    // **kwargs shows their order
-        if (!PyDict_Next(kwargs, &pos, &key, nullptr)
-            || !(key == name || (PyUnicode_CheckExact(key) && PyUnicode_Compare(key, name) == 0))) {
+static bool same_names(const std::vector<PyObject *> &names, PyObject *given) {
+    for (size_t i = 0; i < names.size(); i++) {     // **kwargs shows their order
+        PyObject *name = PyTuple_GET_ITEM(given, i);
+        if (name != names[i]
+            && !(PyUnicode_CheckExact(name) && PyUnicode_Compare(name, names[i]) == 0)) {
             return false;
         }
+    }
+    return true;
+}
+
+static inline bool same_signature(const Program &program, const Call &call) {
+    size_t given = call.kwnames == nullptr ? 0 : (size_t)PyTuple_GET_SIZE(call.kwnames);
+    return call.nargs == program.nargs && given == program.kwnames.size()
+        && (given == 0 || same_names(program.kwnames, call.kwnames));
+}
+
+static inline bool one_step(Instr &instr, Run &run) {
+    PyObject *value = nullptr;
+    Found status = load(instr, &value, run);
+    if (status == Loaded) {
+        if (!check(instr, value, run)) {
+            return false;
+        }
+    }
+    else if (status == Miss || (instr.check != Check_absent
+                                && !(instr.check == Check_quiet && check(instr, nullptr, run)))) {
+        return false;
+    }
+    if (instr.dst >= 0) {
+        run.frame[instr.dst] = value;
     }
     return true;
 }
@@ -632,34 +637,15 @@ static bool same_signature(const Program &program, PyObject *args, PyObject *kwa
 static Py_ssize_t loop(std::vector<Instr> &instrs, Py_ssize_t limit, Run &run) {
     Instr *all = instrs.data();
     for (Py_ssize_t i = 0; i < limit; i++) {
-        Instr &instr = all[i];
-        PyObject *value = nullptr;
-        Found status = load(instr, &value, run);
-        if (status == Loaded) {
-            if (!check(instr, value, run)) {
-                return i;
-            }
-        }
-        else if (status == Miss || (instr.check != Check_absent
-                                    && !(instr.check == Check_quiet && check(instr, nullptr, run)))) {
+        if (!one_step(all[i], run)) {
             return i;
-        }
-        if (instr.dst >= 0) {
-            run.frame[instr.dst] = value;
         }
     }
     return limit;
 }
 
-static PyObject *wanted(const Program &program, PyObject *const *frame) {
-    Py_ssize_t n = (Py_ssize_t)program.want.size();
-    PyObject *list = PyList_New(n);
-    for (Py_ssize_t i = 0; list != nullptr && i < n; i++) {
-        PyObject *value = frame[program.want[i]];
-        PyList_SET_ITEM(list, i, Py_NewRef(value == nullptr ? program.absent : value));
-    }
-    return list;
-}
+Found load_value(Instr &instr, PyObject **out, Run &run) { return load(instr, out, run); }
+bool step(Instr &instr, Run &run) { return one_step(instr, run); }
 
 /* The program's own frame, or a copy when a run is in progress; and the made values. */
 class Frame {
@@ -686,27 +672,82 @@ private:
     std::vector<PyObject *> copy;
 };
 
-Py_ssize_t Program::run(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t limit,
-                        PyObject **result) {
-    if (!same_signature(*this, args, kwargs)) {
-        return -1;
+Program::Program() = default;
+Program::~Program() = default;
+
+void Program::disarm() { pushed.reset(); }
+const Pushed *Program::armed() const { return pushed.get(); }
+
+PyObject *Program::wanted(PyObject *const *slots) const {
+    Py_ssize_t n = (Py_ssize_t)want.size();
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list != nullptr && i < n; i++) {
+        PyObject *value = slots[want[i]];
+        PyList_SET_ITEM(list, i, Py_NewRef(value == nullptr ? absent : value));
     }
+    return list;
+}
+
+Py_ssize_t Program::run_all(const Call &call, PyObject **result, bool arm) {
     Frame own(*this, busy);
-    Run run{fn, args, kwargs, own.slots, own.owned, {}};
-    Py_ssize_t at = loop(instrs, limit, run);
-    if (at == limit && result != nullptr) {
-        *result = wanted(*this, own.slots);
+    Run run{call, own.slots, own.owned, {}};
+    Py_ssize_t n = (Py_ssize_t)instrs.size(), at = loop(instrs, n, run);
+    if (at == n) {
+        if (arm) {
+            pushed->arm(run);
+        }
+        *result = wanted(own.slots);
     }
     return at;
 }
 
-PyObject *Program::probe(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t i, int *state) {
+Py_ssize_t Program::run(const Call &call, PyObject **result) {
+    return same_signature(*this, call) ? run_all(call, result, false) : -1;
+}
+
+Py_ssize_t Program::match(const Call &call, Match *result) {
+    Py_ssize_t at;
+    if (!same_signature(*this, call)) {
+        return -1;
+    }
+    if (pushed == nullptr) {
+        pushed.reset(new Pushed(*this));
+    }
+    at = pushed->check(call, result);
+    if (at == Pushed::Ask) {
+        return run_all(call, &result->list, !busy && pushed->pays());
+    }
+    if (verify_guards) {
+        verify(call, at, *result);
+    }
+    return at;
+}
+
+/* Both ways must agree: what was watched is only a quicker way to the same answer. */
+void Program::verify(const Call &call, Py_ssize_t at, const Match &match) {
+    PyObject *list = nullptr;
+    Py_ssize_t all = (Py_ssize_t)instrs.size(), full = run_all(call, &list, false);
+    bool same = (at == all) == (full == all);
+    for (size_t i = 0; same && list != nullptr && i < want.size(); i++) {
+        PyObject *was = match.list != nullptr ? PyList_GET_ITEM(match.list, i) : match.slots[i];
+        same = !pushed->is_stable(want[i]) || PyList_GET_ITEM(list, i) == was;
+    }
+    if (!same) {
+        fprintf(stderr, "magpy: MAGPY_VERIFY_GUARDS: of %zd guards the watched ones fail at %zd, "
+                "all of them at %zd\n", all, at, full);
+        fflush(stderr);
+        abort();
+    }
+    Py_XDECREF(list);
+}
+
+PyObject *Program::probe(const Call &call, Py_ssize_t i, int *state) {
     *state = Miss;
-    if (!same_signature(*this, args, kwargs)) {
+    if (!same_signature(*this, call)) {
         return nullptr;
     }
     Frame own(*this, busy);
-    Run run{fn, args, kwargs, own.slots, own.owned, {}};
+    Run run{call, own.slots, own.owned, {}};
     PyObject *value = nullptr;
     if (loop(instrs, i, run) == i) {
         *state = load(instrs[i], &value, run);

@@ -62,8 +62,21 @@ bool ends_quietly(const std::vector<Dropped> &dropped, const std::vector<PyObjec
 const char *load_name(int op);      // NULL when there is no such op
 const char *check_name(int op);
 
+/* Tensors whose metadata is compared at each call, in one go. */
+class TensorPass {
+public:
+    virtual ~TensorPass() = default;
+    // A tensor for which the metadata (a TensorSnapshot) holds now. It is borrowed.
+    virtual void add(PyObject *tensor, const void *meta) = 0;
+    // The first for which it does not hold any more; their number when all do.
+    virtual size_t check() = 0;
+    // Has any of them got other memory since this was last asked?
+    virtual bool moved() = 0;
+};
+
 /* What the torch side gives (native/tensor_meta.h): this file needs no torch header. */
 struct TorchChecks {
+    std::unique_ptr<TensorPass> (*pass)() = nullptr;
     bool (*tensor)(const void *meta, PyObject *value) = nullptr;
     bool (*state)(const void *state) = nullptr;
     const void *(*storage)(PyObject *value) = nullptr;  // NULL: not a tensor, or no storage
@@ -108,8 +121,42 @@ struct Instr {
     Expected expected = {nullptr};
 };
 
+/* A call as the vectorcall protocol gives it (PEP 590): keyword values after the others. */
+struct Call {
+    PyObject *fn;
+    PyObject *const *args;
+    Py_ssize_t nargs;
+    PyObject *kwnames;                  // a tuple, or NULL
+};
+
+/* What loads and checks need besides their instruction. */
+struct Run {
+    const Call &call;
+    PyObject **frame;
+    std::vector<PyObject *> &owned;     // values that loads made
+    std::vector<Dropped> dropped;       // what the check "quiet" has met so far
+};
+
+enum Found { Miss = -1, Nothing = 0, Loaded = 1 };
+
+// Load for *instr*, without its check.
+Found load_value(Instr &instr, PyObject **out, Run &run);
+// Load, check and keep: does *instr* hold?
+bool step(Instr &instr, Run &run);
+
+class Pushed;
+
+/* What a program that holds gives: the wanted slots' values. Borrowed, good until Python
+   code runs, while *list* is NULL; else the list owns them. */
+struct Match {
+    PyObject *const *slots = nullptr;
+    PyObject *list = nullptr;
+};
+
 class Program {
 public:
+    Program();
+    ~Program();
     std::vector<Instr> instrs;
     std::vector<PyObject *> frame;      // slots, then constants
     std::vector<PyObject *> kwnames;
@@ -125,18 +172,27 @@ public:
     Alias *new_alias() { return aliases.emplace_back(new Alias()).get(); }
     Buffer *new_buffer() { return buffers.emplace_back(new Buffer()).get(); }
 
-    // Check the first *limit* instructions. Returns the index of the one that failed, *limit*
-    // when all passed, -1 for another call signature. When all passed and *result* is not
-    // NULL it gets a list of the wanted slots (NULL and an exception without memory).
-    Py_ssize_t run(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t limit,
-                   PyObject **result);
+    // Does every instruction hold? All of them are run. Returns the index of the one that
+    // failed, their number when all passed, -1 for another call signature. When all passed
+    // *result* gets a list of the wanted slots (NULL and an exception without memory).
+    Py_ssize_t run(const Call &call, PyObject **result);
+    // The same, by what was watched since the last time where that is possible (push.h).
+    Py_ssize_t match(const Call &call, Match *result);
     // What instruction *i* loads now: a new reference, or NULL without an exception when
     // it or an instruction before it finds nothing. *state* says which: 1 loaded,
     // 0 nothing there, -1 wrong kind of source or not reached.
-    PyObject *probe(PyObject *fn, PyObject *args, PyObject *kwargs, Py_ssize_t i, int *state);
+    PyObject *probe(const Call &call, Py_ssize_t i, int *state);
+    // Stop watching.
+    void disarm();
+    const Pushed *armed() const;
 
 private:
+    friend class Pushed;
+    PyObject *wanted(PyObject *const *slots) const;     // as a list
+    Py_ssize_t run_all(const Call &call, PyObject **result, bool arm);
+    void verify(const Call &call, Py_ssize_t at, const Match &match);
     bool busy = false;
+    std::unique_ptr<Pushed> pushed;
 };
 
 }  // namespace magpy

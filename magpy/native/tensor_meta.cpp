@@ -2,6 +2,8 @@
 
 #include "tensor_meta.h"
 
+#include "guard_program.h"
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -41,6 +43,13 @@ struct Peek : TensorImpl {
     }
     static bool custom_device(const TensorImpl *impl) {
         return static_cast<const Peek *>(impl)->device_policy_;  // a bit-field: no member pointer
+    }
+    static const c10::impl::SizesAndStrides &sizes_and_strides(const TensorImpl *impl) {
+        return impl->*(&Peek::sizes_and_strides_);
+    }
+    static int64_t offset(const TensorImpl *impl) { return impl->*(&Peek::storage_offset_); }
+    static std::optional<c10::Device> device(const TensorImpl *impl) {
+        return impl->*(&Peek::device_opt_);
     }
 };
 
@@ -166,6 +175,136 @@ bool TensorSnapshot::matches(PyObject *value) const {
 bool snapshot_matches(const void *snapshot, PyObject *value) {
     return static_cast<const TensorSnapshot *>(snapshot)->matches(value);
 }
+
+/* --- Many tensors in one go --- */
+
+namespace {
+
+/* What a TensorSnapshot compares lies in three or four cache lines of the TensorImpl and in
+   its AutogradMeta. A copy of those fields is compared first; where it differs the snapshot
+   decides, and the copy is taken anew. A tensor's class is not looked at: it is a fact
+   that is watched. Nothing else can make a snapshot differ while these fields are equal:
+   the policies and the layout of a TensorImpl go with its dispatch keys.  */
+struct Copy {
+    PyObject *tensor;
+    const TensorImpl *impl;
+    const c10::StorageImpl *storage;
+    const c10::AutogradMetaInterface *autograd;
+    uint64_t keys;
+    int64_t offset;
+    uint32_t numbers;           // where its sizes and strides begin
+    uint16_t ndim;
+    caffe2::TypeMeta dtype;
+    std::optional<c10::Device> device;
+    bool requires_grad;
+
+    void take() {
+        impl = unpack(tensor);
+        storage = impl->unsafe_storage().unsafeGetStorageImpl();
+        autograd = impl->autograd_meta();
+        keys = impl->key_set().raw_repr();
+        offset = Peek::offset(impl);
+        ndim = (uint16_t)Peek::sizes_and_strides(impl).size();
+        dtype = impl->dtype();
+        device = Peek::device(impl);
+        requires_grad = impl->requires_grad();
+    }
+    bool same_requires_grad() const {
+        if (autograd == nullptr) {
+            return !requires_grad;
+        }
+        auto state = static_cast<const torch::autograd::AutogradMeta *>(autograd);
+        return (state->requires_grad_ || state->grad_fn_ != nullptr) == requires_grad;
+    }
+    bool same_shape(const int64_t *expected) const {
+        const c10::impl::SizesAndStrides &now = Peek::sizes_and_strides(impl);
+        if (now.size() != ndim) {
+            return false;
+        }
+        const int64_t *sizes = now.sizes_data(), *strides = now.strides_data();
+        bool same = true;
+        for (int i = 0; i < ndim; i++) {
+            same = same && sizes[i] == expected[i] && strides[i] == expected[ndim + i];
+        }
+        return same;
+    }
+    bool same(const int64_t *all_numbers) const {
+        return unpack(tensor) == impl
+            && impl->unsafe_storage().unsafeGetStorageImpl() == storage
+            && impl->autograd_meta() == autograd
+            && same_shape(all_numbers + numbers) && Peek::offset(impl) == offset
+            && impl->dtype() == dtype && Peek::device(impl) == device
+            && !Peek::custom_sizes(impl) && !Peek::custom_device(impl)
+            && impl->key_set().raw_repr() == keys && same_requires_grad();
+    }
+};
+
+class Pass : public TensorPass {
+public:
+    void add(PyObject *tensor, const void *meta) override {
+        Copy &copy = copies.emplace_back();
+        copy.tensor = tensor;
+        metas.push_back(static_cast<const TensorSnapshot *>(meta));
+        take(copy, true);
+    }
+
+    size_t check() override {
+        size_t n = copies.size();
+        for (size_t i = 0; i < n; i++) {
+            if (i + Ahead < n) {
+                const Copy &next = copies[i + Ahead];
+                __builtin_prefetch(next.tensor);
+                __builtin_prefetch((const char *)next.impl);
+                __builtin_prefetch((const char *)next.impl + 64);
+                __builtin_prefetch((const char *)next.impl + 128);
+                __builtin_prefetch(next.autograd);
+            }
+            if (!copies[i].same(numbers.data()) && !again(i)) {
+                return i;
+            }
+        }
+        return n;
+    }
+
+    bool moved() override {
+        bool answer = other_memory;
+        other_memory = false;
+        return answer;
+    }
+
+private:
+    static constexpr size_t Ahead = 6;
+
+    /* *room*: there is none yet for its numbers. */
+    void take(Copy &copy, bool room) {
+        copy.take();
+        if (room) {
+            copy.numbers = (uint32_t)numbers.size();
+            numbers.resize(numbers.size() + 2 * copy.ndim);
+        }
+        const c10::impl::SizesAndStrides &now = Peek::sizes_and_strides(copy.impl);
+        std::copy_n(now.sizes_data(), copy.ndim, numbers.begin() + copy.numbers);
+        std::copy_n(now.strides_data(), copy.ndim, numbers.begin() + copy.numbers + copy.ndim);
+    }
+
+    bool again(size_t i) {
+        if (!metas[i]->matches(copies[i].tensor)) {
+            return false;       // so a copy's number of dimensions never changes
+        }
+        other_memory = true;
+        take(copies[i], false);
+        return true;
+    }
+
+    std::vector<Copy> copies;
+    std::vector<const TensorSnapshot *> metas;
+    std::vector<int64_t> numbers;       // sizes, then strides, of each
+    bool other_memory = false;
+};
+
+}  // namespace
+
+std::unique_ptr<TensorPass> new_tensor_pass() { return std::make_unique<Pass>(); }
 
 PyObject *TensorSnapshot::dtype() const {
     return (PyObject *)torch::getTHPDtype((c10::ScalarType)scalar_type);
@@ -309,6 +448,89 @@ bool foreign_modes() {
         || c10::impl::tls_is_dispatch_key_included(DispatchKey::Tracer)
         || PythonTorchFunctionTLS::get_disabled_state()
             == at::impl::TorchFunctionDisabledState::ALL_DISABLED;
+}
+
+/* --- What a call looks like --- */
+
+namespace {
+
+constexpr int DeepestLook = 3, MostItems = 16;
+
+struct Mix {
+    uint64_t value = 0x2545F4914F6CDD1Du;
+    void add(uint64_t more) {
+        value = (value ^ more) * 0x9E3779B97F4A7C15u;
+        value ^= value >> 32;
+    }
+};
+
+void look(Mix &mix, PyObject *value, int depth);
+
+void look_at_tensor(Mix &mix, PyObject *value) {
+    const TensorImpl *impl = unpack(value);
+    mix.add(impl->key_set().raw_repr());
+    mix.add((uint64_t)c10::typeMetaToScalarType(impl->dtype()) * 2 + impl->requires_grad());
+    if (*why_incomparable(impl) == '\0') {
+        for (int64_t size : impl->sizes()) {
+            mix.add(size);
+        }
+    }
+}
+
+void look_at_items(Mix &mix, PyObject *const *items, Py_ssize_t n, int depth) {
+    mix.add(n);
+    for (Py_ssize_t i = 0; depth < DeepestLook && i < std::min<Py_ssize_t>(n, MostItems); i++) {
+        look(mix, items[i], depth + 1);
+    }
+}
+
+void look_at_dict(Mix &mix, PyObject *dict, int depth) {
+    Py_ssize_t pos = 0;
+    PyObject *key, *value;
+    mix.add(PyDict_GET_SIZE(dict));
+    for (int i = 0; depth < DeepestLook && i < MostItems && PyDict_Next(dict, &pos, &key, &value); i++) {
+        look(mix, key, depth + 1);
+        look(mix, value, depth + 1);
+    }
+}
+
+void look(Mix &mix, PyObject *value, int depth) {
+    mix.add((uintptr_t)Py_TYPE(value));
+    if (is_tensor(value)) {
+        look_at_tensor(mix, value);
+    }
+    else if (PyUnicode_CheckExact(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value)) {
+        mix.add((uint64_t)PyObject_Hash(value));
+    }
+    else if (PyBool_Check(value)) {
+        mix.add(value == Py_True);
+    }
+    else if (PyTuple_CheckExact(value)) {
+        look_at_items(mix, ((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value), depth);
+    }
+    else if (PyList_CheckExact(value)) {
+        look_at_items(mix, ((PyListObject *)value)->ob_item, PyList_GET_SIZE(value), depth);
+    }
+    else if (PyDict_CheckExact(value)) {
+        look_at_dict(mix, value, depth);
+    }
+}
+
+}  // namespace
+
+uint64_t call_key(const Call &call) {
+    Mix mix;
+    const c10::AutogradState &autograd = c10::AutogradState::get_tls_state();
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+    Py_ssize_t given = call.kwnames == nullptr ? 0 : PyTuple_GET_SIZE(call.kwnames);
+    mix.add(autograd.get_grad_mode());
+    mix.add(keys.included_.raw_repr());
+    mix.add(keys.excluded_.raw_repr());
+    mix.add(call.nargs);
+    for (Py_ssize_t i = 0; i < call.nargs + given; i++) {
+        look(mix, call.args[i], 0);
+    }
+    return mix.value;
 }
 
 }  // namespace magpy

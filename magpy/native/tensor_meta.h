@@ -52,6 +52,9 @@ struct TensorSnapshot {
     std::string key_names() const;
 };
 
+class TensorPass;
+std::unique_ptr<TensorPass> new_tensor_pass();
+
 bool is_tensor(PyObject *value);
 bool snapshot_matches(const void *snapshot, PyObject *value);
 
@@ -89,6 +92,11 @@ bool state_matches(const void *snapshot);
    be used in their place? A function or dispatch mode, a functorch transform, JIT tracing,
    torch functions switched off. */
 bool foreign_modes();
+
+/* What a call looks like, as a number: types, tensors' dtypes and sizes, plain values, and the
+   modes that entries most often differ by. It only chooses which entry is tried first. */
+struct Call;
+uint64_t call_key(const Call &call);
 
 }  // namespace magpy
 

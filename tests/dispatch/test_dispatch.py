@@ -101,16 +101,19 @@ def test_other_arguments_miss(seen):
     assert numbers(f)[:2] == (3, 3)
 
 
-def test_the_last_hit_is_tried_first(seen):
+def test_the_entry_of_the_last_call_that_looked_like_this_one_is_tried_first(seen):
     f = compile_(lambda a: a)
     for i in range(4):
         f(i)
-    table = compiled.table_of(f)
-    f(1)
-    assert table.entries[0].hits == 1
-    first = table.entries[0]
-    f(1), f(3)
-    assert table.entries[0] is not first and table.entries[1] is first and len(table.entries) == 4
+    entries = list(compiled.table_of(f).entries)
+    for i in (1, 3):
+        f(i)
+    for i in (1, 3, 1):
+        for entry in entries:
+            assert entry.guards.match(None, (), None) is None and entry.guards.failed == -1
+        assert f(i) == i
+        assert [entry.guards.failed for entry in entries] == [-1] * 4     # none was tried in vain
+    assert compiled.table_of(f).entries == entries and [entry.hits for entry in entries] == [2, 0, 3, 0]
 
 
 def test_entry_limit(seen):

@@ -1,0 +1,394 @@
+"""Watched guards: what changed is told, what did not is not asked, and nothing is forgotten."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import sys
+import weakref
+
+import pytest
+import torch
+
+from magpy.guards.instr import Const, Instr
+from magpy.guards.program import GuardProgram, watch_counts
+from magpy.guards.tensor_meta import TensorMeta
+
+
+class Box:
+    """An object with attributes."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+def program(*instrs, nargs=0, nslots=8, want=()):
+    return GuardProgram([Instr(*instr, f"#{i}") for i, instr in enumerate(instrs)], nargs, (), nslots, want)
+
+
+def armed(*instrs, args=(), **options):
+    """A program that holds and has been armed by a first match."""
+    made = program(*instrs, nargs=len(args), **options)
+    assert made.match(None, args, None) is not None and made.pushed() is not None
+    return made
+
+
+def holds(made, *args):
+    found = made.match(None, args, None)
+    assert (found is not None) == (made.run(None, args, None) is not None)
+    return found is not None
+
+
+def attribute(obj, name, check, expected, dst=-1):
+    return ("attr", Const(obj), name, check, expected, dst)
+
+
+# --- one fact of each kind ---------------------------------------------------------------------
+
+def _attribute():
+    box = Box(a=1)
+    return attribute(box, "a", "leaf", 1), lambda v: setattr(box, "a", v), 2, 1
+
+
+def _absent_attribute():
+    box = Box(b=0)
+
+    def change(there):
+        box.a = 1
+        if not there:
+            del box.a
+    return attribute(box, "a", "absent", None), change, True, False
+
+
+def _attribute_by_its_dict():
+    box = Box(a=1)
+    return attribute(box, "a", "leaf", 1), lambda v: vars(box).update(a=v), 2, 1
+
+
+def _dict_replaced():
+    box = Box(a=1)
+    return attribute(box, "a", "leaf", 1), lambda v: setattr(box, "__dict__", {"a": v}), 2, 1
+
+
+def _class_set():
+    class Other(Box):
+        pass
+    box = Box()
+    return ("const", -1, box, "type", Box, -1), lambda v: setattr(box, "__class__", v), Other, Box
+
+
+def _slot():
+    obj = Slotted()
+    obj.a = 1
+    return ("member", Const(obj), Slotted.a, "leaf", 1, -1), lambda v: setattr(obj, "a", v), 2, 1
+
+
+def _empty_slot():
+    obj = Slotted()
+
+    def change(there):
+        obj.a = 1
+        if not there:
+            del obj.a
+    return ("member", Const(obj), Slotted.a, "absent", None, -1), change, True, False
+
+
+def _cell():
+    value = 1
+
+    def read():
+        return value
+
+    def change(v):
+        nonlocal value
+        value = v
+    return ("cell", Const(read.__closure__[0]), None, "leaf", 1, -1), change, 2, 1
+
+
+def _dict_item():
+    table = {"k": 1}
+    return ("dict", Const(table), "k", "leaf", 1, -1), lambda v: table.__setitem__("k", v), 2, 1
+
+
+def _dict_number_key():
+    table = {7: 1}
+    return ("dict", Const(table), 7, "leaf", 1, -1), lambda v: table.__setitem__(7, v), 2, 1
+
+
+def _dict_tuple_key():
+    table = {(1, "a"): 1}
+    return ("dict", Const(table), (1, "a"), "leaf", 1, -1), lambda v: table.__setitem__((1, "a"), v), 2, 1
+
+
+def _dict_cleared():
+    table = {"k": 1, "l": 2}
+
+    def change(whole):
+        table.clear()
+        if whole:
+            table.update(k=1, l=2)
+    return ("dict", Const(table), "k", "leaf", 1, -1), change, False, True
+
+
+def _dict_length():
+    table = {"k": 1}
+
+    def change(n):
+        while len(table) > 1:
+            table.popitem()
+        for i in range(n - 1):
+            table[i] = i
+    return ("const", -1, table, "len", 1, -1), change, 3, 1
+
+
+def _dict_keys():
+    table = {"k": 1, "l": 2}
+
+    def change(keys):
+        table.clear()
+        table.update(dict.fromkeys(keys))
+    return ("const", -1, table, "keys", ("k", "l"), -1), change, "lk", "kl"
+
+
+def _set():
+    members = {1, 2}
+
+    def change(more):
+        members.discard(3) if not more else members.add(3)
+    return ("const", -1, members, "set", tuple(members), -1), change, True, False
+
+
+def _list_item():
+    items = [1, 2]
+    return ("list", Const(items), 0, "leaf", 1, -1), lambda v: items.__setitem__(0, v), 2, 1
+
+
+def _list_length():
+    items = [1]
+
+    def change(n):
+        items[:] = [1] * n
+    return ("const", -1, items, "len", 1, -1), change, 2, 1
+
+
+def _defaults():
+    def f(a=1):
+        return a
+    f()
+    return ("member", Const(f), type(f).__defaults__, "leaf", (1,), -1), \
+        lambda v: setattr(f, "__defaults__", v), (2,), (1,)
+
+
+def _class_attribute():
+    class Base:
+        a = 1
+
+    class Sub(Base):
+        pass
+    return ("type_lookup", -1, (Sub, "a"), "leaf", 1, -1), lambda v: setattr(Base, "a", v), 2, 1
+
+
+KINDS = {make.__name__.strip("_"): make for make in (
+    _attribute, _absent_attribute, _attribute_by_its_dict, _dict_replaced, _class_set, _slot, _empty_slot, _cell,
+    _dict_item, _dict_number_key, _dict_tuple_key, _dict_cleared, _dict_length, _dict_keys, _set, _list_item,
+    _list_length, _defaults, _class_attribute)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_is_told_and_so_is_the_way_back(kind):
+    instr, change, other, same = KINDS[kind]()
+    made = armed(instr)
+    for _ in range(4):
+        assert holds(made)
+        change(other)
+        assert not holds(made) and not holds(made)
+        change(same)
+        assert holds(made)
+    assert made.pushed() is not None or holds(made)
+
+
+WATCHED = sorted(set(KINDS) - {"list_item", "list_length", "defaults", "class_attribute"})
+
+
+@pytest.mark.parametrize("kind", WATCHED)
+def test_nothing_is_asked_while_nothing_changes(kind):
+    made = armed(KINDS[kind]()[0])
+    assert made.pushed()["polled"] == 0 and made.pushed()["watched"] >= 1
+
+
+def test_other_keys_are_nobodys_business():
+    box, table = Box(a=1), {"k": 1}
+    made = armed(attribute(box, "a", "leaf", 1), ("dict", Const(table), "k", "leaf", 1, -1))
+    before = watch_counts()["changes"]
+    for i in range(10):
+        box.count = i
+        table["other"] = i
+    del box.count, table["other"]
+    assert watch_counts()["changes"] == before and holds(made)
+
+
+def test_the_same_value_again_is_asked_once():
+    box = Box(a=1000)
+    made = armed(attribute(box, "a", "leaf", 1000))
+    box.a = int("1000")
+    assert holds(made) and made.pushed() is not None
+    assert watch_counts()["changes"] > 0
+
+
+# --- lifetimes ------------------------------------------------------------------------------------
+
+def test_no_subscription_outlives_its_program():
+    gc.collect()
+    before = watch_counts()
+    box = Box(a=1, inner=Box(b=2), table={"k": Box(c=3)})
+    instrs = (attribute(box, "inner", "type", Box, 0), ("attr", 0, "b", "leaf", 2, -1),
+              attribute(box, "table", "type", dict, 1), ("dict", 1, "k", "type", Box, 2),
+              ("attr", 2, "c", "leaf", 3, -1))
+    many = [armed(*instrs) for _ in range(20)]
+    assert watch_counts()["facts"] > before["facts"]
+    box.inner.b = 3
+    assert not any(holds(made) for made in many)
+    del many
+    after = watch_counts()
+    assert (after["facts"], after["objects"]) == (before["facts"], before["objects"])
+
+
+def test_watched_objects_die_before_the_program():
+    before = watch_counts()
+    box = Box(inner=Box(b=2))
+    gone = weakref.ref(box.inner)
+    made = armed(attribute(box, "inner", "type", Box, 0), ("attr", 0, "b", "leaf", 2, -1))
+    box.inner = Box(b=2)
+    assert gone() is None and holds(made)
+    box.inner = None
+    assert not holds(made)
+    box.inner = Box(b=5)
+    assert not holds(made)
+    box.inner = Box(b=2)
+    assert holds(made)
+    del made
+    assert watch_counts()["facts"] == before["facts"]
+
+
+def test_a_tuple_whose_address_is_used_again():
+    box = Box(pair=(Box(a=1), 0))
+    made = armed(attribute(box, "pair", "type", tuple, 0), ("tuple", 0, 0, "type", Box, 1), ("attr", 1, "a", "leaf", 1, -1))
+    kept = []
+    for i in range(50):
+        kept.append(box.pair[0])
+        box.pair = None
+        box.pair = (Box(a=1 + i % 2), 0)
+        assert holds(made) == (i % 2 == 0)
+
+
+def test_objects_in_cycles_are_collected():
+    box = Box(a=1)
+    box.me = box
+    box.program = armed(attribute(box, "a", "leaf", 1))
+    gone = weakref.ref(box)
+    del box
+    gc.collect()
+    assert gone() is None
+
+
+# --- tensors ----------------------------------------------------------------------------------------
+
+def tensors(*values):
+    table = {str(i): value for i, value in enumerate(values)}
+    instrs = [("dict", Const(table), str(i), "tensor", TensorMeta(value), i) for i, value in enumerate(values)]
+    return table, armed(*instrs, want=tuple(range(len(values))))
+
+
+CHANGES = {
+    "data of another shape": lambda p: setattr(p, "data", torch.zeros(5)),
+    "data of another dtype": lambda p: setattr(p, "data", p.data.half()),
+    "requires_grad": lambda p: p.requires_grad_(not p.requires_grad),
+    "strides": lambda p: setattr(p, "data", torch.zeros(3, 2).t()),
+    "swap_tensors": lambda p: torch.utils.swap_tensors(p, torch.nn.Parameter(torch.zeros(9))),
+    "class": lambda p: setattr(p, "__class__", type("Sub", (type(p),), {})),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_tensor_metadata_is_seen(change):
+    weight = torch.nn.Parameter(torch.zeros(2, 3))
+    table, made = tensors(weight, torch.ones(2))
+    assert made.pushed()["tensors"] == 2 and holds(made)
+    CHANGES[change](weight)
+    assert not holds(made)
+
+
+def test_other_memory_is_no_other_metadata():
+    weight = torch.nn.Parameter(torch.zeros(2, 3))
+    table, made = tensors(weight)
+    weight.data = torch.ones(2, 3)
+    assert holds(made) and made.match(None, (), None)[0] is weight
+
+
+def test_shared_memory_is_compared_anew_when_memory_moves():
+    a, b = torch.zeros(4), torch.zeros(4)
+    table = {"a": a, "b": b}
+    made = armed(("dict", Const(table), "a", "tensor", TensorMeta(a), 0), ("dict", Const(table), "b", "tensor", TensorMeta(b), 1),
+                 ("arg", -1, 0, "tensor", TensorMeta(a), 2), ("slots", -1, (0, 1, 2), "alias", (0, 1, 2), -1), args=(torch.ones(4),))
+    c = torch.ones(4)
+    assert holds(made, c) and not holds(made, a) and not holds(made, b.view(4)) and holds(made, c)
+    b.data = a.data
+    assert not holds(made, c)
+    b.data = torch.zeros(4)
+    assert holds(made, c)
+    assert not holds(made, b.view(4))
+
+
+# --- what comes with the call -----------------------------------------------------------------------------
+
+def test_an_argument_is_an_anchor_of_what_hangs_on_it():
+    one, two, three = Box(a=1), Box(a=1), Box(a=2)
+    made = armed(("arg", -1, 0, "type", Box, 0), ("attr", 0, "a", "leaf", 1, -1), args=(one,))
+    assert made.pushed()["watched"] >= 2
+    assert holds(made, one) and holds(made, two) and not holds(made, three) and holds(made, one)
+    one.a = 2
+    assert not holds(made, one) and holds(made, two)
+    one.a = 1
+    assert holds(made, one)
+
+
+def test_an_argument_that_is_always_another_object():
+    made = armed(("arg", -1, 0, "type", Box, 0), ("attr", 0, "a", "leaf", 1, -1), args=(Box(a=1),))
+    for i in range(30):
+        assert holds(made, Box(a=1 + i % 3)) == (i % 3 == 0)
+
+
+# --- MAGPY_VERIFY_GUARDS --------------------------------------------------------------------------------------
+
+FAULT = """
+import ctypes, torch, magpy
+def make():
+    scale = 2.0
+    return lambda x: x * scale
+plain = make()
+f = magpy.compile(plain, backend="eager")
+for _ in range(4):
+    f(torch.ones(2))
+print(magpy.explain(f).captures, flush=True)
+# no program does this: the content of a cell is changed behind everybody's back
+new = 5.0
+ctypes.c_void_p.from_address(id(plain.__closure__[0]) + object.__basicsize__).value = id(new)
+f(torch.ones(2))
+print("not seen", flush=True)
+"""
+
+
+@pytest.mark.parametrize("verify", ["0", "1"])
+def test_verify_ends_the_process_when_the_two_ways_disagree(verify):
+    run = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True,
+                         env={**os.environ, "MAGPY_VERIFY_GUARDS": verify})
+    assert run.stdout.startswith("1\n")
+    if verify == "1":
+        assert run.returncode == -signal.SIGABRT and "MAGPY_VERIFY_GUARDS" in run.stderr and "not seen" not in run.stdout
+    else:
+        assert run.returncode == 0 and "not seen" in run.stdout, run.stderr
