@@ -10,7 +10,7 @@
 
 import sys
 
-if not hasattr(sys, "magpy_info"):
+if not hasattr(sys, "magpy_info") or sys.magpy_info.patch_level < 2:
     raise ImportError(
         f"magpy needs its own patched CPython, which {sys.executable or 'this interpreter'} is not: "
         "run your program with build_scripts/magpy-python from a checkout of MagPy, which sets "
