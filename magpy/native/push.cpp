@@ -244,6 +244,7 @@ void Pushed::arm(Run &run) {
         }
         else if (!holds) {
             polled.push_back(i);
+            loads = false;      // its slot is filled anew at each call
         }
         if (!loads && value != nullptr && can_anchor(i, value) && watch_object(value)) {
             anchors.push_back({i, value});
@@ -312,15 +313,20 @@ Py_ssize_t Pushed::ask_again(Run &run) {
         int i = asking[k];
         Instr &instr = program.instrs[i];
         PyObject *was = instr.dst >= 0 ? frame[instr.dst] : nullptr;
+        is_told[i] = false;
+        if (std::binary_search(polled.begin(), polled.end(), i)) {
+            continue;           // it is asked in its turn, after what it compares with
+        }
         if (!step(instr, run)) {
-            told.insert(told.end(), asking.begin() + k, asking.end());
+            for (; k < asking.size(); k++) {
+                changed(asking[k]);
+            }
             return anchors.empty() ? i : Ask;
         }
         if (!still_there(instr, was, instr.dst >= 0 ? frame[instr.dst] : nullptr)) {
             lost = true;
             return Ask;
         }
-        is_told[i] = false;
     }
     return (Py_ssize_t)program.instrs.size();
 }

@@ -20,7 +20,7 @@ def test_attribute_name_that_hashes_in_its_own_way():
         o, name = SimpleNamespace(ab=2), Name("ab")
         def target(x):
             return x + getattr(o, name, 4)
-    """, "result = run(T(1))", "Name.__hash__ = lambda s: 1", "result = run(T(1))", outcomes=["capture", "", "stop"])
+    """, "result = run(T(1))", "Name.__hash__ = lambda s: 1", "result = run(T(1))", outcomes=["stop", "", "stop"])
 
 
 FINALIZED = """
@@ -434,3 +434,22 @@ def test_callable_with_a_hash_of_its_own_in_a_map():
         def target(x):
             return x + sum(map(f, [1, 2]))
     """, "result = run(T(1))", "result = len(seen)", "result = run(T(1))")
+
+
+def test_attribute_named_by_an_outside_object():
+    same("""
+        class S(str):
+            def upper(self): return "XYZ"
+        s = S("ab")
+        def target(x):
+            return x + getattr(SimpleNamespace(ab=2), s, 4)
+    """, "result = run(T(1))", "s = S('abc')", "result = run(T(1))")
+
+
+def test_global_and_argument_are_another_object_together():
+    same("""
+        t = T(14, 2, 3)
+        def target(x, *, a):
+            return x + t.size(0), isinstance(t, nn.Parameter)
+    """, "result = run(T(1), a=t)", "result = run(T(1), a=t)", "t = T(13, 2, 3)", "result = run(T(1), a=t)",
+         "result = run(T(1), a=T(13, 2, 3))", outcomes=["capture", "hit", "", "hit", "capture"])

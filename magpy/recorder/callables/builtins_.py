@@ -18,6 +18,8 @@ def exact(r, name):
     that hashes and compares in its own way may find another attribute, or none."""
     kind = type(name)
     if kind is not str:
+        if not r.is_internal(name):
+            r.stop("object-read", f"an attribute whose name is a {kind.__qualname__}")     # its text is no guard's
         for method in ("__hash__", "__eq__"):
             if r.type_lookup(kind, method) is not str.__dict__[method]:
                 r.stop("dict-key", f"an attribute's name of type {kind.__qualname__}")
