@@ -10,14 +10,9 @@ from torch import nn
 
 import magpy
 from support.expect import assert_counts, batch
+from support.memory import rss
 
 HITS = 100_000
-
-
-def rss():
-    """Resident memory of this process in bytes."""
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * 4096
 
 
 class Program(nn.Module):
