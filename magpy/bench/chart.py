@@ -28,7 +28,8 @@ def _draw_bars(axes, rows):
         places = [n + (i - (len(SYSTEMS) - 1) / 2) * width for n in range(len(rows))]
         drawn = axes.bar(places, [row["call_us"][system] for row in rows], width * 0.9, label=system)
         if system != MAGPY:
-            axes.bar_label(drawn, [f"{row['call_us'][system] / row['call_us'][MAGPY]:.1f}x" for row in rows], fontsize=7)
+            labels = [f"{row['call_us'][system] / row['call_us'][MAGPY]:.1f}x" for row in rows]
+            axes.bar_label(drawn, labels, fontsize=7)
     axes.set_xticks(range(len(rows)), [row["name"] for row in rows], rotation=25, ha="right", fontsize=8)
     axes.set_yscale("log")
     axes.set_ylabel("a call, us")

@@ -84,7 +84,8 @@ class Contest:
     def run(self, rounds):
         """{name: least microseconds a call}."""
         best = {name: self._loop(name, 3) for name in self.runners}
-        times = {name: max(1, int(BATCH_SECONDS * 1e6 / (us * len(self.runners[name][1])))) for name, us in best.items()}
+        times = {name: max(1, int(BATCH_SECONDS * 1e6 / (us * len(self.runners[name][1]))))
+                 for name, us in best.items()}
         for n in range(rounds):
             for name in list(self.runners)[::-1 if n % 2 else 1]:
                 best[name] = min(best[name], self._loop(name, times[name]))
@@ -143,8 +144,8 @@ def entry_bytes(case, seconds):
     f, x, kept = made(case), case.make_input(), []
     gc.collect()
     ends = time.monotonic() + seconds
-    while len(kept) < 500 and (time.monotonic() < ends or len(kept) < 4):
-        if len(kept) == 2:      # lazily filled caches are not an entry's
+    while len(kept) < 500 and (time.monotonic() < ends or len(kept) < 3):
+        if len(kept) == 1:      # lazily filled caches are not an entry's
             gc.collect()
             before = resident()
         kept.append(compile_with(MAGPY, f))
@@ -152,7 +153,7 @@ def entry_bytes(case, seconds):
         kept[-1](x)
     gc.collect()
     grown = resident() - before
-    return grown / (len(kept) - 2) if grown > 1 << 18 else None
+    return grown / (len(kept) - 1) if grown > 1 << 18 else None
 
 
 def many_entries(make, rounds):

@@ -65,7 +65,7 @@ def row(case, rounds, quick):
 
 
 def parameter_pass(rounds):
-    """Nanoseconds that a parameter adds to a call of a program that hardly uses it, besides being handed to the graph."""
+    """Nanoseconds that a parameter adds to a call of a program that hardly uses it, besides being handed on."""
     contest, x, guards, sizes = measure.Contest(), torch.randn(2), {}, (LOOKED_AT // 10, LOOKED_AT)
     for n in sizes:
         backend = measure.FreeBackend()

@@ -67,14 +67,15 @@ def _growth(rows):
         return []
     first, last = curve[0], curve[-1]
     each = (own(last) - own(first)) / (last["parameters"] - first["parameters"]) * 1e3
-    return [f"From {first['blocks']} to {last['blocks']} blocks a parameter adds {each:.2f} ns to a call of magpy, besides "
-            "being handed to the graph."]
+    return [f"From {first['blocks']} to {last['blocks']} blocks a parameter adds {each:.2f} ns to a call of magpy, "
+            "besides being handed to the graph."]
 
 
 def _extras(results):
     if "parameter_pass" in results:
         found = results["parameter_pass"]
-        yield f"The pass over parameters takes {found['ns']:.2f} ns for each ({found['guards'].get('tensors', 0)} in it)."
+        inside = found["guards"].get("tensors", 0)
+        yield f"The pass over parameters takes {found['ns']:.2f} ns for each ({inside} in it)."
     if "many_entries" in results:
         one, many = results["many_entries"]["one_us"], results["many_entries"]["many_us"]
         yield f"{ENTRIES} entries of one callable against one: " + "; ".join(

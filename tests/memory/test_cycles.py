@@ -55,7 +55,8 @@ def leftovers(make, cycles):
         del f, compiled
     gc.collect()
     facts, objects = watched()
-    return len(alive), (facts - before[0][0], objects - before[0][1]), len(gc.get_objects()) - before[1], rss() - before[2]
+    watches = facts - before[0][0], objects - before[0][1]
+    return len(alive), watches, len(gc.get_objects()) - before[1], rss() - before[2]
 
 
 def compiled_entry(compiled):
