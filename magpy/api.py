@@ -80,7 +80,7 @@ def reset() -> None:
     for table in list(_tables):
         history = table.history
         history.hits_of_dropped += sum(entry.hits for entry in table.entries)
-        history.stopped_in_a_row = 0
+        history.stopped_in_a_row = history.other_weights = 0
         history.said.clear()
         history.known_stops.clear()
         table.clear()

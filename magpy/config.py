@@ -20,6 +20,10 @@ stop_limit: int = 8
 #: not captured any more; 0: never capture it. More are allowed while four times as many hit.
 outcome_limit: int = 8
 
+#: Misses of one callable because a frozen weight was changed (``options={"freezing": True}``)
+#: before its weights are not frozen any more; 0: never freeze.
+freezing_limit: int = 4
+
 #: Misses and stops that ``magpy.explain`` remembers for one callable.
 history: int = 64
 
@@ -29,7 +33,7 @@ history: int = 64
 is_compiling: bool = False
 
 _SETTINGS = {"entry_limit": int, "stop_limit": int, "outcome_limit": int,
-             "history": int, "is_compiling": bool}
+             "freezing_limit": int, "history": int, "is_compiling": bool}
 
 
 class _Config(types.ModuleType):

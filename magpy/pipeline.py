@@ -14,6 +14,7 @@ import time
 import torch
 
 from magpy import logs
+from magpy.backends import freezing
 from magpy.dispatch.compiled import Entry, Replay
 from magpy.dispatch.entry import Texts
 from magpy.emit import guards
@@ -25,6 +26,7 @@ from magpy.fxgraph.outcome import OutcomeChanged
 from magpy.fxgraph.text import text_of
 from magpy.guards.program import GuardProgram
 from magpy.reasons import StopCapture
+from magpy.refgraph.graph import Edge
 from magpy.refgraph.values import Describer
 
 
@@ -33,12 +35,14 @@ class Job:
 
     __slots__ = ("recording", "settings", "title", "describer", "result", "effects", "draws",
                  "built", "inputs", "graph_text", "mock", "lowered", "guards", "graph",
-                 "entry", "seconds")
+                 "entry", "seconds", "freezes", "frozen")
 
-    def __init__(self, recording, settings, title):
+    def __init__(self, recording, settings, title, freezes=False):
         self.recording = recording
         self.settings = settings
         self.title = title
+        self.freezes = freezes      # if the backend does
+        self.frozen = {}            # node -> the Content of a weight that is a constant
         self.inputs = None
         self.graph = self.graph_text = None
         self.seconds = {}
@@ -63,6 +67,16 @@ def build_graph(job):
     if not job.built.empty:
         job.inputs = [job.recording.nodes[ref.node] for ref in job.built.inputs]
         job.graph_text = text_of(job.built.gm)
+
+
+def freeze(job):
+    """Weights as constants of the graph, where the user asked for it."""
+    if not job.inputs or not job.freezes or not job.settings.compiler().freezes():
+        return
+    recording = job.recording
+    weights = freezing.weights(job.built.gm, job.inputs, recording, job.describer.output_memory)
+    job.frozen = freezing.freeze(job.built.gm, job.inputs, weights)
+    job.inputs = [node for node in job.inputs if node not in job.frozen]
 
 
 def emit_mock(job):
@@ -95,7 +109,9 @@ def again(job):
 
 def lower(job):
     """Guard instructions, with slots for what the mock code wants."""
-    job.lowered = lowering.lower(job.recording.edges, job.recording.state, job.mock.slots)
+    frozen = [Edge(("slot", None), node, ("frozen", content), None, node.path)
+              for node, content in job.frozen.items()]
+    job.lowered = lowering.lower([*job.recording.edges, *frozen], job.recording.state, job.mock.slots)
 
 
 def build_guards(job):
@@ -114,7 +130,8 @@ def compile_graph(job):
 
 def make_entry(job):
     """Everything that a hit needs, and the texts that people read."""
-    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds), job.recording.tape.outcomes + len(job.draws))
+    texts = Texts(job.title, job.mock.source, job.graph_text, dict(job.seconds),
+                  job.recording.tape.outcomes + len(job.draws), len(job.frozen))
     job.entry = Entry(job.guards, job.mock.function, job.graph, texts, without_python(job))
 
 
@@ -126,7 +143,7 @@ def guards_until_stop(recording):
 
 
 DESCRIBE = (describe,)
-REST = (build_graph, emit_mock, lower, build_guards, compile_graph, make_entry)
+REST = (build_graph, freeze, emit_mock, lower, build_guards, compile_graph, make_entry)
 
 # What a stage's log topic shows of the job.
 _DUMPS = {

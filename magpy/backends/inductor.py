@@ -16,7 +16,16 @@ from torch._inductor.compile_fx import compile_fx
 
 def compile_graph(gm, example_inputs, config=None):
     """Compile *gm* for inputs like *example_inputs*, under the grad mode now set."""
+    config = dict(config or ())
+    if freezes(config):
+        config["freezing"] = any(True for _ in gm.buffers())
+        config["freezing_discard_parameters"] = False
     return compile_fx(gm, example_inputs, config_patches=config or None)
+
+
+def freezes(config):
+    """Are weights to be constants, now and under these settings? Only without gradients."""
+    return not torch.is_grad_enabled() and config.get("freezing", inductor_config.freezing)
 
 
 def config_of(mode=None, options=None):

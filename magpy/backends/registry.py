@@ -24,6 +24,7 @@ def get(backend="inductor", mode=None, options=None):
         config = inductor.config_of(mode, options)
         compiler = _under_context(
             functools.partial(inductor.compile_graph, config=config), runs_graph=False)
+        return _Backend("inductor", compiler, functools.partial(inductor.freezes, config))
     elif backend == "eager":
         _no_options("eager", mode, options)
         compiler = eager.compile_graph
@@ -56,11 +57,13 @@ def name_of(backend):
 
 
 class _Backend:
-    """Calls a compiler and turns what goes wrong into a BackendError that names it."""
+    """Calls a compiler and turns what goes wrong into a BackendError that names it.
+    ``freezes()``: does it make the weights that it finds in a graph module constants?"""
 
-    def __init__(self, name, compiler):
+    def __init__(self, name, compiler, freezes=bool):
         self.name = name
         self.compiler = compiler
+        self.freezes = freezes
 
     def __call__(self, gm, example_inputs):
         try:

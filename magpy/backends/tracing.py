@@ -43,7 +43,7 @@ def compiling(gm, example_inputs):
     with compile_context(CompileContext(identity)), tracing(TracingContext(mode)):
         fakes = fakes_of(mode, example_inputs)
         gm.meta["dynamo_compile_id"] = identity
-        gm._param_name_to_source = {}
+        gm._param_name_to_source = _sources_of_weights(gm)
         placeholders = gm.graph.find_nodes(op="placeholder")
         for node, example, fake in zip(placeholders, example_inputs, fakes, strict=True):
             node._dynamo_source = None
@@ -53,6 +53,16 @@ def compiling(gm, example_inputs):
         add_example_values(gm, mode)
         with enable_python_dispatcher(), _lstm_that_trains(gm, example_inputs):
             yield
+
+
+def _sources_of_weights(gm):
+    """A name for each weight that is part of the graph (see freezing.py). AOTAutograd wants one
+    of Dynamo's sources."""
+    names = [name for name, _ in gm.named_buffers()]
+    if not names:
+        return {}
+    from torch._dynamo.source import LocalSource
+    return {name: LocalSource(name) for name in names}
 
 
 def fakes_of(mode, tensors):

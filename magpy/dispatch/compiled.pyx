@@ -191,11 +191,11 @@ cdef class Table:
         """A new entry, to be tried first."""
         self.entries.insert(0, entry)
 
-    def drop_checked(self):
-        """Drop the entries whose graphs check values that depend on tensor data."""
-        self.history.hits_of_dropped += sum([e.hits for e in self.entries if e.texts.checks])
+    def drop(self, dropped):
+        """Drop the entries for which *dropped*(entry)."""
+        self.history.hits_of_dropped += sum([e.hits for e in self.entries if dropped(e)])
         self.last_hit.clear()
-        self.entries[:] = [e for e in self.entries if not e.texts.checks]
+        self.entries[:] = [e for e in self.entries if not dropped(e)]
 
     def clear(self):
         """Drop all entries."""

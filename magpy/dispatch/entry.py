@@ -12,14 +12,15 @@ class Texts:
     """What explain shows of an entry besides its guards. Strings only: an entry keeps
     nothing of the recorded call alive."""
 
-    __slots__ = ("title", "mock", "graph", "seconds", "checks")
+    __slots__ = ("title", "mock", "graph", "seconds", "checks", "frozen")
 
-    def __init__(self, title, mock, graph, seconds, checks=0):
+    def __init__(self, title, mock, graph, seconds, checks=0, frozen=0):
         self.title = title
         self.mock = mock
         self.graph = graph
         self.seconds = seconds
         self.checks = checks        # how many values that depend on tensor data the graph checks
+        self.frozen = frozen        # how many weights are constants of the graph
 
 
 class Settings:
@@ -78,6 +79,7 @@ class History:
         self.breaks = 0             # captures that stopped
         self.stopped_in_a_row = 0
         self.other_outcomes = 0     # misses because a checked value did not come again
+        self.other_weights = 0      # misses because a frozen weight was changed
         self.hits_of_dropped = 0    # of entries that a reset dropped
         self.stops = collections.deque(maxlen=config.history)
         self.misses = collections.deque(maxlen=config.history)      # of MissedCall

@@ -86,7 +86,7 @@ def call_captured(table, args, kwargs):
     def finish(recording):
         nonlocal job
         if recording.stop is None:
-            job = pipeline.Job(recording, table.settings, table.history.name)
+            job = pipeline.Job(recording, table.settings, table.history.name, freezing_pays(table))
             with trouble:
                 pipeline.run(pipeline.DESCRIBE, job)
 
@@ -176,7 +176,7 @@ def note_outcome(table, outcome):
     if not checks_pay(table):
         logs.log("captures", "%s: values inside tensors differ from call to call; what depends on them "
                  "is not captured any more", history.name)
-        table.drop_checked()
+        table.drop(lambda entry: entry.texts.checks)
 
 
 def checks_pay(table):
@@ -184,6 +184,25 @@ def checks_pay(table):
     history = table.history
     hits = history.hits_of_dropped + sum(entry.hits for entry in table.entries)
     return history.other_outcomes < max(config.outcome_limit, hits / 4)
+
+
+# --- frozen weights -------------------------------------------------------------------
+
+def note_weights(table, guards):
+    """*guards* came closest: did they fail because a frozen weight was changed?"""
+    history = table.history
+    if guards.failed < 0 or guards.instrs[guards.failed].check != "frozen":
+        return
+    history.other_weights += 1
+    if not freezing_pays(table):
+        logs.warn("captures", "magpy: %s: its weights were changed %d times since they were frozen; they are "
+                  "not frozen any more (magpy.config.freezing_limit)", history.name, history.other_weights)
+        table.drop(lambda entry: entry.texts.frozen)
+
+
+def freezing_pays(table):
+    """Do weights stay as they are long enough?"""
+    return table.history.other_weights < config.freezing_limit
 
 
 # --- what is written down -------------------------------------------------------------
@@ -198,6 +217,7 @@ def note_miss(table, args, kwargs, refusal):
     counters.add("misses")
     if refusal is not None and history.bypasses[refusal] >= config.history:
         return      # the same words at every call from here would cost more than they tell
+    note_weights(table, entries[0].guards)
     closest, *others = [why_not(entry.guards, table.fn, args, kwargs) for entry in entries]
     history.miss(closest.read, closest.text, tuple([other.text for other in others]))
     logs.log("misses", "%s: %s", history.name, closest.text)

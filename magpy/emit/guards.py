@@ -102,6 +102,8 @@ class _Twin:
             return f"not quiet({value}, {', '.join(map(repr, instr.expected))})"
         if op == "tensor":
             return f"not {self.names.name(expected, 'meta')}.matches({value})"
+        if op == "frozen":
+            return f"not {self.names.name(expected, 'content')}.matches({value})"
         if op == "same":
             return f"{value} is not v{expected}"
         if op == "distinct":

@@ -160,6 +160,8 @@ def _difference(instr, value):
         return f"was something that nobody sees go, is {value_text(value)} with a finalizer or a weak reference"
     if check == "leaf":
         return _leaf_difference(expected, value)
+    if check == "frozen":
+        return "is as it was frozen again" if expected.matches(value) else "its data was changed since it was frozen"
     if check == "buffer":
         return _buffer_difference(expected, value)
     if value is expected:
@@ -266,6 +268,8 @@ def _expectation(instr):
         return "absent"
     if check == "none":
         return "there"
+    if check == "frozen":
+        return "a frozen tensor"
     if check == "quiet":
         return "something that nobody sees go"
     if check == "type":

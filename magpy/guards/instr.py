@@ -59,6 +59,7 @@ Checks (``expected``):
                               weak references of what dies with all these
     state     GlobalState      torch's global state
     buffer    Snapshot         type and memory of an object of C, see buffers.py
+    frozen    Content          a weight in whose memory is what the graph has as a constant
 """
 
 from typing import Any, NamedTuple
@@ -68,7 +69,8 @@ LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict"
          "type_mro", "key", "call", "deque", "deref")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
-          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart", "quiet")
+          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart", "quiet",
+          "frozen")
 
 
 class Const:

@@ -24,7 +24,7 @@ import torch
 from magpy.guards import buffers
 from magpy.guards.instr import Const
 from magpy.guards.tensor_meta cimport (
-    GlobalState, TensorMeta, pass_maker, state_check, state_matcher, storage_check, storage_getter,
+    Content, GlobalState, TensorMeta, content_matcher, pass_maker, state_check, state_matcher, storage_check, storage_getter,
     tensor_check, tensor_matcher, tensor_pass_maker)
 from magpy.refgraph.graph import ABSENT
 
@@ -48,6 +48,7 @@ cdef extern from "guard_program.h" namespace "magpy":
     cdef struct TorchChecks:
         pass_maker make_pass "pass"
         tensor_check tensor
+        tensor_check content
         state_check state
         storage_check storage
     TorchChecks torch_checks
@@ -99,6 +100,7 @@ LOAD_NUMBERS = _names(load_name)
 CHECK_NUMBERS = _names(check_name)
 
 torch_checks.tensor = tensor_matcher()
+torch_checks.content = content_matcher()
 torch_checks.state = state_matcher()
 torch_checks.storage = storage_getter()
 torch_checks.make_pass = tensor_pass_maker()
@@ -368,6 +370,8 @@ cdef class _Builder:
             native.expected.number = expected
         elif check == "tensor":
             native.expected.meta = (<TensorMeta?>expected).native()
+        elif check == "frozen":
+            native.expected.meta = (<Content?>expected).native()
         elif check == "state":
             native.expected.meta = (<GlobalState?>expected).native()
         elif check == "alias":

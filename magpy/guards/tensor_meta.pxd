@@ -39,7 +39,14 @@ cdef extern from "tensor_meta.h" namespace "magpy":
         void take() except +
         cbool matches() noexcept
 
+    cdef cppclass ContentSnapshot:
+        size_t bytes
+        uint64_t hash
+        cbool take(PyObject *) except +
+        cbool matches(PyObject *) noexcept
+
     cbool snapshot_matches(const void *, PyObject *) noexcept
+    cbool content_matches(const void *, PyObject *) noexcept
     cbool state_matches(const void *) noexcept
     const void *storage_of(PyObject *) noexcept
 
@@ -62,6 +69,7 @@ ctypedef cbool (*state_check)(const void *) noexcept
 ctypedef const void *(*storage_check)(PyObject *) noexcept
 
 cdef tensor_check tensor_matcher()
+cdef tensor_check content_matcher()
 cdef state_check state_matcher()
 cdef pass_maker tensor_pass_maker()
 cdef storage_check storage_getter()
@@ -83,6 +91,12 @@ cdef class TensorMeta:
 
     cdef const void *native(self) noexcept
     cdef bint matches_c(self, PyObject *value) noexcept
+
+
+cdef class Content:
+    cdef ContentSnapshot snapshot
+
+    cdef const void *native(self) noexcept
 
 
 cdef class GlobalState:

@@ -22,6 +22,10 @@ cdef tensor_check tensor_matcher():
     return snapshot_matches
 
 
+cdef tensor_check content_matcher():
+    return content_matches
+
+
 cdef state_check state_matcher():
     return state_matches
 
@@ -220,6 +224,24 @@ cdef class TensorMeta:
 
 cdef str _type_text(cls):
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+cdef class Content:
+    """What was in the memory of *tensor*, a dense one on the CPU (else ValueError). It is compared
+    whole: see native/tensor_meta.h."""
+
+    def __cinit__(self, tensor):
+        if not self.snapshot.take(_tensor(tensor)):
+            raise ValueError("the tensor's memory is not one dense piece on the CPU")
+
+    cdef const void *native(self) noexcept:
+        return &self.snapshot
+
+    def matches(self, value):
+        return bool(self.snapshot.matches(<PyObject *>value))
+
+    def __repr__(self):
+        return f"Content({self.snapshot.bytes} bytes, {self.snapshot.hash:016x})"
 
 
 cdef class GlobalState:

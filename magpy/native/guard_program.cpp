@@ -349,6 +349,8 @@ static bool check_slow(const Instr &instr, PyObject *value, Run &run) {
         return torch_checks.state(instr.expected.meta);
     case Check_buffer:
         return instr.expected.buffer->matches(value);
+    case Check_frozen:
+        return torch_checks.content(instr.expected.meta, value);
     }
     return false;
 }

@@ -35,7 +35,8 @@ namespace magpy {
     V(type_own) V(type_mro) V(key) V(call) V(deque) V(deref)
 #define MAGPY_FOREACH_CHECK(V)                                                       \
     V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
-    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart) V(quiet)
+    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart) V(quiet) \
+    V(frozen)
 
 #define V(NAME) Load_##NAME,
 enum LoadOp : uint8_t { MAGPY_FOREACH_LOAD(V) NumLoads };
@@ -78,6 +79,7 @@ public:
 struct TorchChecks {
     std::unique_ptr<TensorPass> (*pass)() = nullptr;
     bool (*tensor)(const void *meta, PyObject *value) = nullptr;
+    bool (*content)(const void *content, PyObject *value) = nullptr;
     bool (*state)(const void *state) = nullptr;
     const void *(*storage)(PyObject *value) = nullptr;  // NULL: not a tensor, or no storage
 };
@@ -105,7 +107,7 @@ union Expected {
     const Leaf *leaf;           // leaf, keys, set
     const Alias *alias;
     const Buffer *buffer;
-    const void *meta;           // tensor, state
+    const void *meta;           // tensor, state, frozen
     Py_ssize_t number;          // len, truth; same, distinct: the slot; quiet: see there
 };
 

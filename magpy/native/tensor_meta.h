@@ -52,11 +52,24 @@ struct TensorSnapshot {
     std::string key_names() const;
 };
 
+/* What is in a tensor's memory, as a number. Nothing less tells whether a weight was changed:
+   a write through `.data`, numpy, dlpack or a C extension raises no version counter. */
+struct ContentSnapshot {
+    size_t bytes = 0;
+    uint64_t hash = 0;
+
+    // False when its memory is not one dense piece on the CPU.
+    bool take(PyObject *tensor);
+    // All of its memory is read, at about the speed of the memory.
+    bool matches(PyObject *value) const;
+};
+
 class TensorPass;
 std::unique_ptr<TensorPass> new_tensor_pass();
 
 bool is_tensor(PyObject *value);
 bool snapshot_matches(const void *snapshot, PyObject *value);
+bool content_matches(const void *snapshot, PyObject *value);
 
 /* The TensorImpl's address, the StorageImpl's (NULL without one), and the version
    counter (0 for inference tensors). *value* must be a tensor, except for storage_of, which

@@ -13,6 +13,7 @@ rest of the program can see.
 
 import torch
 
+from magpy.guards.tensor_meta import storage_key
 from magpy.reasons import StopCapture
 from magpy.refgraph import kinds
 from magpy.refgraph.kinds import leaf
@@ -86,6 +87,7 @@ class Describer:
         self.tensor_type = tensor_type
         self.outputs = []
         self.slots = []
+        self.output_memory = set()      # storage keys of the outputs
         self._output_index = {}
         self._slot_set = set()
         self._memo = {}
@@ -134,6 +136,7 @@ class Describer:
                 raise StopCapture("output-kind", "a tensor of a class or with attributes of its own")
             if self.table.in_outside_memory(obj):
                 raise StopCapture("aliasing", "a tensor in the memory of an outside array outlives the call")
+            self.output_memory.add(storage_key(obj))
             return GraphOut(self._output(ref))
         node = self.recorder.node_of(obj)
         if node is None:

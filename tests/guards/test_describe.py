@@ -12,7 +12,7 @@ import torch
 from magpy.guards import buffers, describe
 from magpy.guards.instr import CHECKS, LOADS, Const, Instr
 from magpy.guards.program import GuardProgram
-from magpy.guards.tensor_meta import GlobalState, TensorMeta
+from magpy.guards.tensor_meta import Content, GlobalState, TensorMeta
 from magpy.refgraph.graph import Place, short_name
 
 
@@ -104,6 +104,8 @@ TEXTS = [
     ("tensor", TensorMeta(X), torch.zeros(4, 8, requires_grad=True), "requires_grad was False, is True"),
     ("tensor", TensorMeta(X), torch.zeros(4, 8, device="meta"), "device was cpu, is meta"),
     ("tensor", TensorMeta(X), 3, "was a torch.Tensor, is 3"),
+    ("frozen", Content(X), X + 1, "its data was changed since it was frozen"),
+    ("frozen", Content(X), X.to("meta"), "its data was changed since it was frozen"),
     ("buffer", buffers.snapshot(np.zeros(3)), np.ones(3), "content was another"),
     ("buffer", buffers.snapshot(np.zeros(3)), np.zeros(4), "content was another"),
     ("buffer", buffers.snapshot(np.float64(3)), np.float32(3), "was a numpy.float64, is a numpy.float32"),
