@@ -12,7 +12,6 @@ time. A tracer that is already set (tracemalloc's, say) keeps being called.
 """
 
 from cpython.object cimport PyObject
-from libcpp.unordered_set cimport unordered_set
 from magpy.hook.execstate cimport (PyRefTracer, PyRefTracerEvent, PyRefTracer_CREATE,
                                    PyRefTracer_SetTracer, PyRefTracer_GetTracer)
 
@@ -21,7 +20,14 @@ cdef extern from "Python.h":
         pass
     PyThreadState *PyThreadState_GetUnchecked()
 
-cdef unordered_set[size_t] created
+cdef extern from "address_set.h" namespace "magpy":
+    cdef cppclass AddressSet:
+        bint contains(size_t address) noexcept
+        void insert(size_t address) noexcept
+        void erase(size_t address) noexcept
+        void clear() noexcept
+
+cdef AddressSet created
 cdef PyThreadState *owner = NULL
 cdef PyRefTracer next_tracer = NULL
 cdef void *next_data = NULL
@@ -41,7 +47,6 @@ cdef int begin() except -1:
     """Start to collect on this thread."""
     global owner, next_tracer, next_data
     created.clear()
-    created.reserve(1 << 14)
     owner = PyThreadState_GetUnchecked()
     next_tracer = PyRefTracer_GetTracer(&next_data)
     PyRefTracer_SetTracer(on_reference, NULL)
@@ -68,7 +73,7 @@ cdef int forget() except -1:
 
 
 cdef bint is_created(PyObject *obj) noexcept:
-    return created.count(<size_t>obj) != 0
+    return created.contains(<size_t>obj)
 
 
 cdef void disown(PyObject *obj) noexcept:
