@@ -22,6 +22,7 @@ SAFE_FIELDS = {types.FunctionType, types.MethodType, types.CellType, type, slice
                types.WrapperDescriptorType, types.CodeType, int, float, complex}
 
 
+cdef object TENSOR = torch.Tensor
 cdef object OWN_NAMES = type.__dict__["__dict__"].__get__
 cdef object ASKS_ITS_FUNCTION = (property, staticmethod, classmethod)
 
@@ -32,11 +33,14 @@ cdef object look_up_type(Recorder r, cls, str name):
     if provenance.is_created(<PyObject *>cls):
         look_up_in_bases(r, cls, name)
     elif not magpy_is_immutable_type(cls):
-        if is_a(value, torch.Tensor):
+        if magpy_is_subtype(type(value), TENSOR):
             r.stop("object-read", f"{cls.__qualname__}.{name}: a tensor in a class")
         if not magpy_hashes_by_identity(cls):
             r.stop("object-read", f"a class that {type(cls).__qualname__} hashes")
-        r.edge(None, "type_lookup", (cls, name), value, f"{cls.__qualname__}.{name}")
+        if (-1, "type_lookup", (cls, name)) in r.seen:      # most were: no text need be made
+            r.read_after = len(r.effects)
+        else:
+            r.edge(None, "type_lookup", (cls, name), value, f"{cls.__qualname__}.{name}")
     return value
 
 
