@@ -88,7 +88,7 @@ def emit_mock(job):
 def without_python(job):
     """The mock code as a Replay, or None when it does more than that can."""
     after = again(job)
-    if job.effects or job.draws or (after is not None and after.random):
+    if job.effects or job.draws or (after is not None and (after.random or after.changed)):
         return None
     steps = replay.steps(job.result, job.mock.slots)
     if steps is None:
