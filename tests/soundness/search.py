@@ -13,6 +13,7 @@ import gc
 import os
 import pickle
 import re
+import signal
 import sys
 import time
 
@@ -27,6 +28,7 @@ from soundness.report import Rates  # noqa: E402
 
 from magpy import pipeline  # noqa: E402,F401  (loaded once, before the children are forked)
 
+TRIAL_SECONDS = 5
 DECOYS_IN = 3           # one in so many programs also runs without its decoy steps
 
 
@@ -90,8 +92,24 @@ def in_child(work):
         yield "died", status
 
 
+class TooLong(BaseException):
+    """Not the program's: no ``except Exception`` of it or of the oracle takes it."""
+
+
+def too_long(*_):
+    raise TooLong
+
+
 def fails(program):
-    return bool(oracle.check(program, compare_decoys=bool(program.decoys)).failure)
+    """Within TRIAL_SECONDS: a program without one of its statements may go on for ever."""
+    signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, TRIAL_SECONDS)
+    try:
+        return bool(oracle.check(program, compare_decoys=bool(program.decoys)).failure)
+    except TooLong:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def crashes(program):
@@ -140,6 +158,7 @@ def search(args):
 
 def tell(failure, args):
     program = failure.program
+    print(f"\nfound at seed {failure.seed}: {failure.text}", flush=True)
     if args.reduce and not failure.text.startswith("harness"):
         program = smaller(failure, args.reduce)
     verdict = None
