@@ -28,7 +28,7 @@ from soundness.report import Rates  # noqa: E402
 
 from magpy import pipeline  # noqa: E402,F401  (loaded once, before the children are forked)
 
-TRIAL_SECONDS = 5
+SECONDS = 10            # for one program
 DECOYS_IN = 3           # one in so many programs also runs without its decoy steps
 
 
@@ -45,6 +45,30 @@ class Failure:
         return re.sub(r"0x\w+|[\d.]+|'[a-z]\d+'", "#", re.split(r"[\[.]", at)[-1] + ": " + what)[:90]
 
 
+class TooLong(BaseException):
+    """Not the program's: no ``except Exception`` of it or of the oracle takes it."""
+
+
+def check(program, compare_decoys):
+    """oracle.check, or None when it took SECONDS: a list may be doubled again and again, and a program that has lost
+    one of its statements go on for ever."""
+    def stop(*_):
+        raise TooLong
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        return oracle.check(program, compare_decoys=compare_decoys)
+    except TooLong:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def fails(program):
+    verdict = check(program, bool(program.decoys))
+    return verdict is not None and bool(verdict.failure)
+
+
 def run_seeds(first, last, send):
     """Runs the programs and sends (seed,) before each, then Failures, then the Rates."""
     rates = Rates()
@@ -52,9 +76,11 @@ def run_seeds(first, last, send):
         send(("begin", seed))
         program = make_program(RandomChoices(seed))
         try:
-            verdict = oracle.check(program, compare_decoys=seed % DECOYS_IN == 0)
+            verdict = check(program, seed % DECOYS_IN == 0)
         except Exception as error:
             send(("failure", Failure(seed, program, f"harness: {type(error).__name__}: {error}", -1)))
+            continue
+        if verdict is None:
             continue
         rates.add(program, verdict)
         if verdict.failure:
@@ -90,26 +116,6 @@ def in_child(work):
     _, status = os.waitpid(child, 0)
     if status:
         yield "died", status
-
-
-class TooLong(BaseException):
-    """Not the program's: no ``except Exception`` of it or of the oracle takes it."""
-
-
-def too_long(*_):
-    raise TooLong
-
-
-def fails(program):
-    """Within TRIAL_SECONDS: a program without one of its statements may go on for ever."""
-    signal.signal(signal.SIGALRM, too_long)
-    signal.setitimer(signal.ITIMER_REAL, TRIAL_SECONDS)
-    try:
-        return bool(oracle.check(program, compare_decoys=bool(program.decoys)).failure)
-    except TooLong:
-        return False
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def crashes(program):
