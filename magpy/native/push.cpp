@@ -318,8 +318,9 @@ Py_ssize_t Pushed::ask_again(Run &run) {
             continue;           // it is asked in its turn, after what it compares with
         }
         if (!step(instr, run)) {
-            for (; k < asking.size(); k++) {
-                changed(asking[k]);
+            for (; k < asking.size(); k++) {        // these are still to be asked
+                is_told[asking[k]] = true;
+                told.push_back(asking[k]);
             }
             return anchors.empty() ? i : Ask;
         }

@@ -232,6 +232,18 @@ def test_other_keys_are_nobodys_business():
     assert watch_counts()["changes"] == before and holds(made)
 
 
+def test_what_was_told_stays_told_behind_a_guard_that_fails():
+    table = {"k": 1, (1, "a"): 2}
+    made = armed(("const", -1, table, "keys", ("k", (1, "a")), -1), ("dict", Const(table), "k", "leaf", 1, -1),
+                 ("dict", Const(table), (1, "a"), "leaf", 2, -1))
+    del table[(1, "a")]
+    assert not holds(made)
+    table[(1, "a")] = 3
+    assert not holds(made)
+    table[(1, "a")] = 2
+    assert holds(made)
+
+
 def test_the_same_value_again_is_asked_once():
     box = Box(a=1000)
     made = armed(attribute(box, "a", "leaf", 1000))
