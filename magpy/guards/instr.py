@@ -31,7 +31,7 @@ which sits in the program's frame already and costs nothing a run):
     deque          i              element of a deque
     deref          -              what weak reference src refers to, None when it is gone
     call           C function     what it returns, called without arguments; also a
-                                  functools.partial of an lru_cache
+                                  functools.partial of an lru_cache or dict.__contains__
 
 A load that finds nothing gives ABSENT, which fails every check but "absent". A load
 from the wrong kind of object fails whatever the check.

@@ -352,7 +352,8 @@ cdef class _Builder:
         elif load == "member" and type(key) not in _DESCRIPTORS:
             raise TypeError("the key is a getset or member descriptor")
         elif load == "call" and type(key) is not types.BuiltinFunctionType and not (
-                type(key) is functools.partial and type(key.func) is functools._lru_cache_wrapper):
+                type(key) is functools.partial
+                and (type(key.func) is functools._lru_cache_wrapper or key.func is dict.__contains__)):
             raise TypeError("the key is a C function, or a cached one with its arguments")
 
     cdef set_expected(self, Instr *native, load, key, check, expected):

@@ -453,3 +453,17 @@ def test_global_and_argument_are_another_object_together():
             return x + t.size(0), isinstance(t, nn.Parameter)
     """, "result = run(T(1), a=t)", "result = run(T(1), a=t)", "t = T(13, 2, 3)", "result = run(T(1), a=t)",
          "result = run(T(1), a=T(13, 2, 3))", outcomes=["capture", "hit", "", "hit", "capture"])
+
+
+def test_cache_that_is_cleared_and_its_function_writes():
+    same("""
+        seen = []
+        @functools.lru_cache
+        def cached(v):
+            seen.append(v)
+            return (v, 1)
+        def target(x):
+            n = len(seen)
+            return x + cached(2)[0] + n * 10, cached("a")[1], len(seen)
+    """, "result = run(T(1))", "result = run(T(1))", "result = run(T(1))", "cached.cache_clear()", "result = run(T(1))",
+         "result = run(T(1))", "result = run(T(1)), list(seen)")

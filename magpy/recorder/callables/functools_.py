@@ -1,6 +1,7 @@
 """Rules of functools: partial objects, reduce, caches."""
 
 import functools
+import gc
 import sys
 import types
 
@@ -104,7 +105,19 @@ def answered(r, cached, args, kwargs, name, key, result):
     if info.currsize == info.maxsize:       # each question pushes another answer out
         r.stop("unknown-callable", f"{name}: functools.lru_cache is full")
     r.asked.add(key)
+    kept, key_there = kept_answers(cached), (args[0] if len(args) == 1 and type(args[0]) in (int, str) else args)
+    if kwargs or cached.cache_parameters()["typed"] or kept is None or key_there not in kept:
+        r.stop("unknown-callable", f"{name}, through functools.lru_cache")
+    # Asked anew, the function would run within a guard.
+    r.read_state(f"{name}{key[1]} is kept", True, functools.partial(dict.__contains__, kept, key_there))
     r.read_state(f"{name}{key[1]}", result, functools.partial(cached, *args, **kwargs))
+
+
+def kept_answers(cached):
+    """The dict of a cache (Modules/_functoolsmodule.c), which it shows to nobody but the collector."""
+    own = cached.__dict__
+    found = [each for each in gc.get_referents(cached) if type(each) is dict and each is not own]
+    return found[0] if len(found) == 1 else None
 
 
 add(known, "allocates", CACHED, CACHED.__new__)
