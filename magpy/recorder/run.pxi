@@ -27,6 +27,7 @@ def record(fn, tuple args, dict kwargs, finish=None, on_stop=None, bint outcomes
     collecting = gc.isenabled()
     gc.disable()        # finalizers of unrelated objects must not run in the middle
     started = time.perf_counter()
+    callables.torch_state.leaves_of_dynamo()
     try:
         run_recorded(recording, on_stop)
         recording.seconds = time.perf_counter() - started

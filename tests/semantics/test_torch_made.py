@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import torch
+from torch._dynamo import mutation_guard
 from torch.autograd import Variable
 
 import magpy
@@ -158,3 +159,15 @@ def test_a_layer_is_made_inside():
             results.append((y.detach(), layer.weight.detach(), layer.weight.grad, type(layer.weight), layer.weight.is_leaf,
                             layer.bias.requires_grad))
         compare.equal(results[0], results[1], f"call {i}")
+
+
+def test_a_layer_is_made_inside_after_torch_compile_was_used():
+    before = {name: torch.nn.Module.__dict__[name] for name in ("__init__", "__setstate__")}
+    mutation_guard.install_generation_tagging_init()
+    try:
+        test_a_layer_is_made_inside()
+        assert "GenerationTracker" in torch.nn.Module.__init__.__code__.co_names
+    finally:
+        for name, function in before.items():
+            setattr(torch.nn.Module, name, function)
+        torch.nn.Module.___needs_generation_tag_patch = True

@@ -6,6 +6,7 @@ JIT trace is active; so reading them needs no guard of its own.
 """
 
 import importlib
+import sys
 import threading
 import types
 
@@ -249,3 +250,11 @@ LEAF_CODE.add(torch.cuda._lazy_init.__code__)
 LEAF_CODE.update(method.__code__ for method in (
     torch.autograd.profiler.record_function.__init__, torch.autograd.profiler.record_function.__enter__,
     torch.autograd.profiler.record_function.__exit__))
+
+
+def leaves_of_dynamo():
+    """Once torch.compile was used in a process, nn.Module.__init__ ends with a note of Dynamo's own about each
+    module that is made. Dynamo is loaded by who needs it, at any time: asked at each recording."""
+    guard = sys.modules.get("torch._dynamo.mutation_guard")
+    if guard is not None:
+        LEAF_CODE.add(guard.GenerationTracker.tag.__func__.__code__)
