@@ -4,6 +4,7 @@
 from magpy.recorder.callables.registry import (
     ANNOTATED, COPIES_VALUES, FILLS, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
 from magpy.recorder.callables.hooks import check_cells, node_rule
+from magpy.recorder.callables.reads import truth
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]

@@ -70,10 +70,23 @@ cdef read_length(Recorder r, obj):
     node = r.know(obj)
     if node is None:
         return
+    if read_what_was_there(r, node):
+        return
     if node.kind in SIZED:
         check_edge(r, node, "len", base_length(content_of(node)))
     else:
         r.stop("object-read", f"length of {type(obj).__name__}")
+
+
+cdef bint read_what_was_there(Recorder r, node) except -1:
+    """How long a set or dict is after the call put something in depends on whether it was in there."""
+    if node.snapshot is None or node.kind not in ("set", "dict"):
+        return False
+    if node.kind == "set":
+        read_content(r, node.obj)
+    else:
+        read_keys(r, node, content_of(node))
+    return True
 
 
 cdef Py_ssize_t base_length(obj) except -1:
@@ -91,6 +104,8 @@ cdef Py_ssize_t base_length(obj) except -1:
 cdef read_truth(Recorder r, obj):
     node = r.know(obj)
     if node is None:
+        return
+    if read_what_was_there(r, node):
         return
     if node.kind in SIZED:
         check_edge(r, node, "truth", base_length(content_of(node)) > 0)
@@ -133,12 +148,17 @@ cdef read_items(Recorder r, node, content):
         i += 1
 
 
-cdef read_entries(Recorder r, node, content):
+cdef tuple read_keys(Recorder r, node, content):
     keys = base_keys(content)
     for key in keys:
         if not (is_fixed_key(key) or hashed_in_c(key)):
             r.stop("dict-key", f"{node.path} has a key of type {type(key).__name__}")
     check_edge(r, node, "keys", keys)
+    return keys
+
+
+cdef read_entries(Recorder r, node, content):
+    keys = read_keys(r, node, content)
     for key in keys:
         know_key(r, key)
         r.edge(node, "dict", key, dict_get(content, key), item_path(node, key))

@@ -15,6 +15,7 @@ While a handler runs the recorder is paused: Python code that it runs (rules, th
 tape) is not recorded.
 """
 
+import functools
 import gc
 import inspect
 import re

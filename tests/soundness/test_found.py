@@ -467,3 +467,38 @@ def test_cache_that_is_cleared_and_its_function_writes():
             return x + cached(2)[0] + n * 10, cached("a")[1], len(seen)
     """, "result = run(T(1))", "result = run(T(1))", "result = run(T(1))", "cached.cache_clear()", "result = run(T(1))",
          "result = run(T(1))", "result = run(T(1)), list(seen)")
+
+
+def test_truth_of_what_a_comparison_gives():
+    same("""
+        class C:
+            def __init__(self, v): self.v = v
+            def __lt__(self, o): return C(self.v < 3)
+            def __eq__(self, o): return C(self.v == 2)
+            def __contains__(self, o): return C(self.v == o)
+        c = C(2)
+        def target(x, a):
+            return x, (2 if a == 2 and a < 4 else 3), 5 in a
+    """, "result = run(T(1), c)", "result = run(T(1), c)", "C.__len__ = lambda s: 0", "result = run(T(1), c)",
+         "C.__bool__ = lambda s: True", "result = run(T(1), c)",
+         outcomes=["capture", "hit", "", "capture", "", "capture"])
+
+
+def test_size_of_a_set_that_was_put_into():
+    same("""
+        members = {"a", "b"}
+        def target(x):
+            members.update([2, 2])
+            return x, len(members)
+    """, "result = run(T(1))", "members = {1.0, True, 2}", "result = run(T(1))", "result = run(T(1))",
+         outcomes=["capture", "", "capture", "hit"])
+
+
+def test_size_of_a_dict_that_was_put_into():
+    same("""
+        table = {"a": 1, "b": 2}
+        def target(x):
+            table.update(c=3)
+            table["d"] = 4
+            return x, len(table)
+    """, "result = run(T(1))", "table = {'d': 1, 'b': 2}", "result = run(T(1))", "result = run(T(1))")
