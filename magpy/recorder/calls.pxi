@@ -4,7 +4,7 @@
 from magpy.recorder.callables.registry import (
     ANNOTATED, COPIES_VALUES, FILLS, IDENTITY_BASES, IDENTITY_TYPES, LEAF_CODE, PREPARE, RULES, TORCH_OPERATORS)
 from magpy.recorder.callables.hooks import check_cells, node_rule
-from magpy.recorder.callables.reads import truth
+from magpy.recorder.callables.reads import truth_of_answer
 
 cdef object CODE_FIELD = types.FunctionType.__dict__["__code__"]
 cdef object DEFAULTS_FIELD = types.FunctionType.__dict__["__defaults__"]
@@ -287,6 +287,7 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         return False
     if PyFunction_Check(method):
         r.know(args[0])
+        watch_answer(r, method, name)
         call_function(r, method, args, None)
     elif type(method) in DESCRIPTORS:
         apply_rule(r, method, args, None)
@@ -297,6 +298,25 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         elif type(method) is types.MethodType or not magpy_has_descr_get(method):
             dispatch_call(r, method, args[1:], None)        # it does not bind
     return True
+
+
+cdef frozenset ANSWERS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"))
+
+
+cdef int watch_answer(Recorder r, method, str name) except -1:
+    """C code that compares asks for the truth of what a method of the user's answers. (Where it only hands
+    the answer on, asking costs two more lookups.)"""
+    if name not in ANSWERS:
+        return 0
+    for watch in r.watches:         # a sort compares often
+        if watch.source is method and watch.frame == <size_t>r.current_frame and is_answer(watch.on_item):
+            return 0
+    r.watch_values(method, functools.partial(truth_of_answer, r))
+    return 0
+
+
+cdef bint is_answer(on_item):
+    return type(on_item) is functools.partial and on_item.func is truth_of_answer
 
 
 cdef bint found_by_slot(Recorder r, func, first) except -1:

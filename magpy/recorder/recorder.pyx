@@ -410,6 +410,12 @@ cdef class Recorder:
         Returns False when the type has no such method."""
         return apply_special(self, name, args)
 
+    cpdef may_compare(self, obj, str name):
+        """A comparison whose first method may not know asks this one of the same class next."""
+        method = look_up_type(self, type(obj), name)
+        if PyFunction_Check(method):
+            watch_answer(self, method, name)
+
     cpdef call(self, func, tuple args, dict kwargs):
         """*func* is about to be called by C code."""
         self.nested += 1

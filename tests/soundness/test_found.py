@@ -1,6 +1,8 @@
 """Programs that the search found, or that were found while it was written: each once failed."""
 import textwrap
 
+import pytest
+
 from soundness import oracle
 from soundness.program import Program
 
@@ -502,3 +504,33 @@ def test_size_of_a_dict_that_was_put_into():
             table["d"] = 4
             return x, len(table)
     """, "result = run(T(1))", "table = {'d': 1, 'b': 2}", "result = run(T(1))", "result = run(T(1))")
+
+
+ANSWERS = {
+    "in a list": "1 if c in [5, 6] else 2",
+    "count": "(9, 8).count(c)",
+    "max": "max(c, d).v",
+    "min": "min([c, d]).v",
+    "sorted": "sorted([c, d])[0].v",
+    "sorted by key": "sorted([1, 2], key=lambda v: c if v == 1 else d)[0]",
+    "lists": "1 if [c] == [7] else 2",
+    "tuples": "1 if (c, 1) < (d, 2) else 2",
+    "dicts": "1 if {1: c} == {1: d} else 2",
+    "a chain": "1 if c < 5 < 6 else 2",
+}
+
+
+@pytest.mark.parametrize("expression", ANSWERS)
+def test_truth_of_what_a_comparison_in_c_gives(expression):
+    same(f"""
+        class C:
+            def __init__(self, v): self.v = v
+            def __lt__(self, o): return C(self.v < 3)
+            def __gt__(self, o): return C(self.v > 3)
+            def __eq__(self, o): return C(self.v == 2)
+            __hash__ = object.__hash__
+        c, d = C(2), C(5)
+        def target(x):
+            return x, {ANSWERS[expression]}
+    """, "result = run(T(1))", "result = run(T(1))", "C.__len__ = lambda s: 0", "result = run(T(1))",
+         "C.__bool__ = lambda s: True", "result = run(T(1))", outcomes=["capture", "hit", "", "capture", "", "capture"])

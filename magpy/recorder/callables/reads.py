@@ -175,6 +175,12 @@ def truth(r, obj):
         r.special("__len__", (obj,))
 
 
+def truth_of_answer(r, answer):
+    """bool(answer), *answer* being what a comparison gave. A tensor's truth is an operation, seen as one."""
+    if answer is not NotImplemented and not is_tensor(answer):
+        truth(r, answer)
+
+
 def hashes(r, key):
     """*key* is looked up in, or put into, a dict or set."""
     if fixed(key):
@@ -208,8 +214,8 @@ def compare(r, a, b, name="__eq__"):
     r.special(name, (a, b))
     if type(a) is not type(b):
         r.special(REFLECTED[name], (b, a))
-    else:       # it comes next where the first does not know
-        r.type_lookup(type(b), REFLECTED[name])
+    else:
+        r.may_compare(b, REFLECTED[name])
 
 
 def compared(r, obj, name="__lt__", depth=0):

@@ -51,7 +51,6 @@ cdef int contains_op(Recorder r, const PyExecState_EventInfo *e) except -1:
     container = top(e, 1)
     if type(container) in SCALARS:
         return 0
-    watch_truth(r, container, "__contains__")
     if not apply_special(r, "__contains__", (container, item)):
         iterate(r, container)
     return 0

@@ -49,7 +49,11 @@ cdef int show_value(Recorder r, const PyExecState_EventInfo *e) except -1:
                 value = <object>magpy_code_const(PyExecState_FrameCode(e.frame), e.oparg)
             else:
                 value = top(e, 1)
-            watch.on_item(value)
+            r.current_frame = <void *><size_t>watch.frame   # what it sets lasts as long as the watch
+            try:
+                watch.on_item(value)
+            finally:
+                r.current_frame = e.frame
     return 0
 
 

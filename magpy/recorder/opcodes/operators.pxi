@@ -30,24 +30,11 @@ cdef int compare_op(Recorder r, const PyExecState_EventInfo *e) except -1:
     if type(left) in SCALARS and type(right) in SCALARS:
         return 0
     cdef str name = COMPARE[e.oparg >> 5]
-    if e.oparg & 16:        # the instruction asks for the truth of the result, too
-        watch_truth(r, left, name)
-        watch_truth(r, right, SWAPPED[name])
     apply_special(r, name, (left, right))
     if type(right) is not type(left):
         apply_special(r, SWAPPED[name], (right, left))
-    else:       # it comes next where the first does not know
-        look_up_type(r, type(right), SWAPPED[name])
-    return 0
-
-
-cdef int watch_truth(Recorder r, obj, str name) except -1:
-    """C code will ask for the truth of what this special method of a user's gives."""
-    if type(obj) in SCALARS:
-        return 0
-    method = look_up_type(r, type(obj), name)
-    if PyFunction_Check(method):
-        r.watch_values(method, functools.partial(truth, r))
+    else:
+        r.may_compare(right, SWAPPED[name])
     return 0
 
 
