@@ -221,6 +221,8 @@ cdef tuple _python_arguments(const Call &call):
 cdef object _vectorcall(object self, PyObject *const *args, size_t nargsf, PyObject *kwnames):
     cdef Call call
     cdef Table table = (<Compiled>self).table
+    if table is None:
+        raise TypeError("a compiled callable is made by magpy.compile()")
     call.fn = <PyObject *>table.fn
     call.args = args
     call.nargs = PyVectorcall_NARGS(nargsf)

@@ -67,8 +67,9 @@ const char *check_name(int op);
 class TensorPass {
 public:
     virtual ~TensorPass() = default;
-    // A tensor for which the metadata (a TensorSnapshot) holds now. It is borrowed.
-    virtual void add(PyObject *tensor, const void *meta) = 0;
+    // A tensor for which the metadata (a TensorSnapshot) holds now. It is borrowed. False for
+    // tensors that are compared one by one.
+    virtual bool add(PyObject *tensor, const void *meta) = 0;
     // The first for which it does not hold any more; their number when all do.
     virtual size_t check() = 0;
     // Has any of them got other memory since this was last asked?

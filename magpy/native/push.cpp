@@ -110,7 +110,7 @@ bool Pushed::by_version(const Instr &instr, PyObject *source) {
     case Load_member: {
         PyFunctionObject *function = (PyFunctionObject *)source;
         if (!PyFunction_Check(source) || !is_versioned_member(instr.key)
-            || function->func_version == 0) {
+            || function->func_version == 0 || !watch_object(source)) {     // its end must be told
             return false;
         }
         for (const Function &each : functions) {
@@ -218,6 +218,7 @@ bool Pushed::pays() {
 
 void Pushed::arm(Run &run) {
     disarm();
+    is_told.assign(program.instrs.size(), false);
     tensor_pass = torch_checks.pass();
     size_t nslots = (size_t)program.nslots;
     frame.assign(program.frame.begin(), program.frame.end());
@@ -234,9 +235,9 @@ void Pushed::arm(Run &run) {
         bool loads = loads_watched(i, source, value, run);
         bool holds = loads && holds_watched(i, value);
         if (loads && instr.check == Check_tensor && instr.dst >= 0
-            && (!class_can_change(value) || watch_object(value))) {
+            && (!class_can_change(value) || watch_object(value))
+            && tensor_pass->add(value, instr.expected.meta)) {
             tensors.push_back(i);
-            tensor_pass->add(value, instr.expected.meta);
             in_pass[instr.dst] = true;
         }
         else if (instr.check == Check_alias || instr.check == Check_unique) {
@@ -258,7 +259,6 @@ void Pushed::arm(Run &run) {
         fill_groups(each);
     }
     give_stable();
-    is_told.assign(program.instrs.size(), false);
     lost = false;
     armed = true;
 }

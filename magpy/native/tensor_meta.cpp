@@ -316,11 +316,15 @@ struct Copy {
 
 class Pass : public TensorPass {
 public:
-    void add(PyObject *tensor, const void *meta) override {
+    bool add(PyObject *tensor, const void *meta) override {
+        if (!static_cast<const TensorSnapshot *>(meta)->strided) {
+            return false;       // a sparse tensor has more than a Copy holds
+        }
         Copy &copy = copies.emplace_back();
         copy.tensor = tensor;
         metas.push_back(static_cast<const TensorSnapshot *>(meta));
         take(copy, true);
+        return true;
     }
 
     size_t check() override {
@@ -543,6 +547,9 @@ void look(Mix &mix, PyObject *value, int depth);
 
 void look_at_tensor(Mix &mix, PyObject *value) {
     const TensorImpl *impl = unpack(value);
+    if (impl == c10::UndefinedTensorImpl::singleton()) {
+        return;
+    }
     mix.add(impl->key_set().raw_repr());
     mix.add((uint64_t)c10::typeMetaToScalarType(impl->dtype()) * 2 + impl->requires_grad());
     if (*why_incomparable(impl) == '\0') {

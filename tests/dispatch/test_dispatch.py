@@ -449,3 +449,9 @@ def test_calls_that_raise_do_not_use_up_the_stop_limit():
     compiled(torch.ones(2), 2)
     compiled(torch.ones(2), 2)
     assert (magpy.explain(compiled).captures, magpy.explain(compiled).hits) == (1, 1)
+
+
+def test_a_compiled_callable_without_a_table_says_so():
+    bare = compiled.Compiled.__new__(compiled.Compiled)
+    with pytest.raises(TypeError, match="magpy.compile"):
+        bare(1)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 import sys
 import weakref
 
@@ -354,6 +355,26 @@ def test_shared_memory_is_compared_anew_when_memory_moves():
     b.data = torch.zeros(4)
     assert holds(made, c)
     assert not holds(made, b.view(4))
+
+
+def test_a_sparse_tensor_is_compared_as_a_whole():
+    sparse = torch.zeros(2, 3, 4).to_sparse(2)
+    table, made = tensors(sparse)
+    assert made.pushed()["tensors"] == 0 and holds(made)
+    sparse.sparse_resize_((2, 3, 4), 3, 0)
+    assert not holds(made)
+
+
+def test_functions_that_are_gone():
+    names = {}
+    for i in range(300):
+        exec(f"def f(a={i % 2}): return a\nf()", names)
+        made = armed(("dict", Const(names), "f", "type", types.FunctionType, 0),
+                     ("member", 0, types.FunctionType.__defaults__, "leaf", (i % 2,), -1))
+        exec("def f(a=5): return a\nf()", names)
+        assert not holds(made)
+        exec(f"def f(a={i % 2}): return a\nf()", names)
+        assert holds(made)
 
 
 # --- what comes with the call -----------------------------------------------------------------------------
