@@ -91,6 +91,9 @@ class Fake:
     def type_lookup(self, cls, name):
         return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), ABSENT)
 
+    def may_compare(self, obj, name):
+        self.type_lookup(type(obj), name)
+
     def read_mro(self, cls):
         pass
 
