@@ -87,7 +87,7 @@ class TensorTable:
     def __init__(self):
         self._refs = {}
         self._weak = []
-        self.outside_memory = set()     # storages of outside numpy arrays
+        self.outside_memory = {}        # storages of outside numpy arrays, by address, which stays theirs
 
     def known(self, tensor):
         return self._refs.get(impl_key(tensor))
@@ -687,7 +687,7 @@ class Tape(TorchFunctionMode):
         self.constants.note_sharing(array, tensor)
         while isinstance(array, numpy.ndarray):
             if self.recorder.node_of(array) is not None:
-                self.table.outside_memory.add(storage_key(tensor))
+                self.table.outside_memory[storage_key(tensor)] = tensor.untyped_storage()
             array = array.base
 
     def enter_constant(self, tensor):
