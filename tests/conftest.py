@@ -14,9 +14,23 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from support.order import for_workers  # noqa: E402
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than 20 seconds; deselect with -m 'not slow'")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = for_workers(items, workers, _weight)
+
+
+def _weight(item):
+    """2 for what takes minutes, 1 for what takes many seconds."""
+    return (item.get_closest_marker("slow") is not None) + ("cpython" in item.path.parts)
 
 
 def _torch_state(torch):
