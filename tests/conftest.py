@@ -19,6 +19,7 @@ from support.order import for_workers  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than 20 seconds; deselect with -m 'not slow'")
+    config.addinivalue_line("markers", "long: is run before others where tests run side by side; a slow one before all")
 
 
 @pytest.hookimpl(trylast=True)
@@ -29,8 +30,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _weight(item):
-    """2 for what takes minutes, 1 for what takes many seconds."""
-    return (item.get_closest_marker("slow") is not None) + ("cpython" in item.path.parts)
+    return sum(item.get_closest_marker(mark) is not None for mark in ("slow", "long"))
 
 
 def _torch_state(torch):

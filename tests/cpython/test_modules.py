@@ -8,6 +8,8 @@ import pytest
 
 from support import cpython_tests
 
+pytestmark = pytest.mark.long
+
 QUICK = """test_class test_contextlib test_iter test_list test_operator test_patma test_property test_raise test_set
     test_super""".split()
 SLOW = """test_collections test_dataclasses test_descr test_dict test_enum test_exceptions test_functools test_generators test_itertools test_math

@@ -1,6 +1,7 @@
 """Random programs, compiled and eager: nobody can tell the two apart. The long search is search.py."""
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 
 from soundness import oracle
 from soundness.choose import DrawnChoices
@@ -10,6 +11,7 @@ from soundness.report import Rates
 PROGRAMS = 400
 
 
+@pytest.mark.long
 def test_random_programs():
     rates = Rates()
 
