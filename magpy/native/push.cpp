@@ -234,11 +234,13 @@ void Pushed::arm(Run &run) {
         }
         bool loads = loads_watched(i, source, value, run);
         bool holds = loads && holds_watched(i, value);
-        if (loads && instr.check == Check_tensor && instr.dst >= 0
+        if (loads && instr.check == Check_tensor
             && (!class_can_change(value) || watch_object(value))
             && tensor_pass->add(value, instr.expected.meta)) {
             tensors.push_back(i);
-            in_pass[instr.dst] = true;
+            if (instr.dst >= 0) {
+                in_pass[instr.dst] = true;
+            }
         }
         else if (instr.check == Check_alias || instr.check == Check_unique) {
             groups.push_back({i, instr.check == Check_alias, {}, {}});
@@ -429,6 +431,9 @@ Py_ssize_t Pushed::poll(Run &run) {
     if (at != all) {
         return at;
     }
+    if (lost || !told.empty()) {        // a key's __eq__ has changed something
+        return Ask;
+    }
     size_t tensor = tensor_pass->check();
     if (tensor < tensors.size()) {
         return tensors[tensor];
@@ -475,9 +480,6 @@ Py_ssize_t Pushed::check(const Call &call, Match *result) {
     program.busy = true;
     Py_ssize_t at = poll(run);
     program.busy = false;
-    if (lost || !told.empty()) {        // a key's __eq__ has changed something
-        at = at == (Py_ssize_t)program.instrs.size() ? Ask : at;
-    }
     if (at == (Py_ssize_t)program.instrs.size()) {
         give(result, !owned.empty());
     }

@@ -16,7 +16,9 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 /* ATen/autocast_mode.h includes all of ATen for its macros; these four are enough. */
@@ -47,9 +49,21 @@ struct Peek : TensorImpl {
     static const c10::impl::SizesAndStrides &sizes_and_strides(const TensorImpl *impl) {
         return impl->*(&Peek::sizes_and_strides_);
     }
+    // TensorImpl::autograd_meta() is a call into torch's library. The field comes after the storage:
+    // where it does not, this is no such pointer, and Pass::add says so.
+    static const c10::AutogradMetaInterface *autograd(const TensorImpl *impl) {
+        const c10::AutogradMetaInterface *meta;
+        memcpy(&meta, (const char *)impl + offsetof(Peek, storage_) + sizeof(c10::Storage), sizeof(meta));
+        return meta;
+    }
     static int64_t offset(const TensorImpl *impl) { return impl->*(&Peek::storage_offset_); }
-    static std::optional<c10::Device> device(const TensorImpl *impl) {
-        return impl->*(&Peek::device_opt_);
+    /* The dtype, the device, and bits that say among others which of the above are asked of
+       the class: they fill one word, up to the dispatch keys. */
+    static int64_t kind(const TensorImpl *impl) {
+        static_assert(offsetof(Peek, key_set_) == offsetof(Peek, data_type_) + sizeof(int64_t));
+        int64_t word;
+        memcpy(&word, (const char *)impl + offsetof(Peek, data_type_), sizeof(word));
+        return word;
     }
 };
 
@@ -259,86 +273,73 @@ namespace {
    its AutogradMeta. A copy of those fields is compared first; where it differs the snapshot
    decides, and the copy is taken anew. A tensor's class is not looked at: it is a fact
    that is watched. Nothing else can make a snapshot differ while these fields are equal:
-   the policies and the layout of a TensorImpl go with its dispatch keys.  */
+   the layout of a TensorImpl goes with its dispatch keys.
+
+   A program over thousands of parameters waits for memory and for little else. So what many
+   tensors have in common, their shape, is kept once, and a copy is a cache line at most.  */
 struct Copy {
     PyObject *tensor;
     const TensorImpl *impl;
     const c10::StorageImpl *storage;
     const c10::AutogradMetaInterface *autograd;
-    uint64_t keys;
     int64_t offset;
-    uint32_t numbers;           // where its sizes and strides begin
-    uint16_t ndim;
-    caffe2::TypeMeta dtype;
-    std::optional<c10::Device> device;
+    uint32_t shape;             // where it begins in Pass::shapes
     bool requires_grad;
-
-    void take() {
-        impl = unpack(tensor);
-        storage = impl->unsafe_storage().unsafeGetStorageImpl();
-        autograd = impl->autograd_meta();
-        keys = impl->key_set().raw_repr();
-        offset = Peek::offset(impl);
-        ndim = (uint16_t)Peek::sizes_and_strides(impl).size();
-        dtype = impl->dtype();
-        device = Peek::device(impl);
-        requires_grad = impl->requires_grad();
-    }
-    bool same_requires_grad() const {
-        if (autograd == nullptr) {
-            return !requires_grad;
-        }
-        auto state = static_cast<const torch::autograd::AutogradMeta *>(autograd);
-        return (state->requires_grad_ || state->grad_fn_ != nullptr) == requires_grad;
-    }
-    bool same_shape(const int64_t *expected) const {
-        const c10::impl::SizesAndStrides &now = Peek::sizes_and_strides(impl);
-        if (now.size() != ndim) {
-            return false;
-        }
-        const int64_t *sizes = now.sizes_data(), *strides = now.strides_data();
-        bool same = true;
-        for (int i = 0; i < ndim; i++) {
-            same = same && sizes[i] == expected[i] && strides[i] == expected[ndim + i];
-        }
-        return same;
-    }
-    bool same(const int64_t *all_numbers) const {
-        return unpack(tensor) == impl
-            && impl->unsafe_storage().unsafeGetStorageImpl() == storage
-            && impl->autograd_meta() == autograd
-            && same_shape(all_numbers + numbers) && Peek::offset(impl) == offset
-            && impl->dtype() == dtype && Peek::device(impl) == device
-            && !Peek::custom_sizes(impl) && !Peek::custom_device(impl)
-            && impl->key_set().raw_repr() == keys && same_requires_grad();
-    }
 };
+
+using AutogradMeta = torch::autograd::AutogradMeta;
+
+/* A shape: the dispatch keys, dtype with device and policies, how many dimensions, the sizes,
+   the strides. */
+enum { ShapeKeys, ShapeKind, ShapeDims, ShapeSizes };
+
+inline int64_t keys_of(const TensorImpl *impl) { return (int64_t)impl->key_set().raw_repr(); }
+
+inline bool same_requires_grad(const c10::AutogradMetaInterface *autograd, bool expected) {
+    auto state = static_cast<const AutogradMeta *>(autograd);
+    return (state != nullptr && (state->requires_grad_ || state->grad_fn_ != nullptr)) == expected;
+}
+
+/* *impl* need not be what the copy is of. */
+inline bool same(const Copy &copy, const int64_t *shape, const TensorImpl *impl) {
+    const c10::impl::SizesAndStrides &now = Peek::sizes_and_strides(impl);
+    size_t ndim = now.size();
+    if (impl != copy.impl || (int64_t)ndim != shape[ShapeDims]) {
+        return false;
+    }
+    const int64_t *sizes = now.sizes_data(), *strides = now.strides_data(), *expected = shape + ShapeSizes;
+    uint64_t other = (uint64_t)(keys_of(impl) ^ shape[ShapeKeys]) | (Peek::kind(impl) ^ shape[ShapeKind])
+        | (Peek::offset(impl) ^ copy.offset)
+        | ((uintptr_t)impl->unsafe_storage().unsafeGetStorageImpl() ^ (uintptr_t)copy.storage)
+        | ((uintptr_t)Peek::autograd(impl) ^ (uintptr_t)copy.autograd);
+    for (size_t i = 0; i < ndim; i++) {
+        other |= (sizes[i] ^ expected[i]) | (strides[i] ^ expected[ndim + i]);
+    }
+    return other == 0 && same_requires_grad(copy.autograd, copy.requires_grad);
+}
 
 class Pass : public TensorPass {
 public:
     bool add(PyObject *tensor, const void *meta) override {
-        if (!static_cast<const TensorSnapshot *>(meta)->strided) {
+        auto snapshot = static_cast<const TensorSnapshot *>(meta);
+        const TensorImpl *impl = unpack(tensor);
+        if (!snapshot->strided || Peek::autograd(impl) != impl->autograd_meta()) {
             return false;       // a sparse tensor has more than a Copy holds
         }
-        Copy &copy = copies.emplace_back();
-        copy.tensor = tensor;
-        metas.push_back(static_cast<const TensorSnapshot *>(meta));
-        take(copy, true);
+        copies.emplace_back().tensor = tensor;
+        metas.push_back(snapshot);
+        take(copies.back());
         return true;
     }
 
     size_t check() override {
-        size_t n = copies.size();
+        size_t n = copies.size(), ahead = std::min(n, Ahead);
         for (size_t i = 0; i < n; i++) {
-            if (i + Ahead < n) {
-                const Copy &next = copies[i + Ahead];
-                __builtin_prefetch(next.tensor);
-                __builtin_prefetch((const char *)next.impl);
-                __builtin_prefetch((const char *)next.impl + 64);
-                __builtin_prefetch((const char *)next.impl + 128);
-                __builtin_prefetch(next.autograd);
+            if (i + ahead < n) {
+                prefetch(copies[i + ahead]);
             }
-            if (!copies[i].same(numbers.data()) && !again(i)) {
+            const Copy &copy = copies[i];
+            if (!same(copy, shapes.data() + copy.shape, unpack(copy.tensor)) && !again(i)) {
                 return i;
             }
         }
@@ -354,30 +355,53 @@ public:
 private:
     static constexpr size_t Ahead = 6;
 
-    /* *room*: there is none yet for its numbers. */
-    void take(Copy &copy, bool room) {
-        copy.take();
-        if (room) {
-            copy.numbers = (uint32_t)numbers.size();
-            numbers.resize(numbers.size() + 2 * copy.ndim);
+    /* The cache lines that `same` reads. (GCC takes a function that does no more for one that
+       does nothing, and leaves calls of it out.) */
+    [[gnu::always_inline]] static void prefetch(const Copy &next) {
+        const char *impl = (const char *)next.impl, *autograd = (const char *)next.autograd;
+        __builtin_prefetch(next.tensor);
+        __builtin_prefetch(impl + 16);
+        __builtin_prefetch(impl + 80);
+        __builtin_prefetch(impl + sizeof(TensorImpl) - 32);
+        __builtin_prefetch(impl + sizeof(TensorImpl) - 1);
+        __builtin_prefetch(autograd + offsetof(AutogradMeta, requires_grad_));
+    }
+
+    void take(Copy &copy) {
+        const TensorImpl *impl = copy.impl = unpack(copy.tensor);
+        copy.storage = impl->unsafe_storage().unsafeGetStorageImpl();
+        copy.autograd = Peek::autograd(impl);
+        copy.offset = Peek::offset(impl);
+        copy.requires_grad = impl->requires_grad();
+        copy.shape = shape_of(impl);
+    }
+
+    /* There are few shapes, and a tensor that still fits its snapshot has no new one. */
+    uint32_t shape_of(const TensorImpl *impl) {
+        const c10::impl::SizesAndStrides &now = Peek::sizes_and_strides(impl);
+        std::vector<int64_t> shape{keys_of(impl), Peek::kind(impl), (int64_t)now.size()};
+        shape.insert(shape.end(), now.sizes_data(), now.sizes_data() + now.size());
+        shape.insert(shape.end(), now.strides_data(), now.strides_data() + now.size());
+        auto [found, is_new] = known_shapes.try_emplace(shape, (uint32_t)shapes.size());
+        if (is_new) {
+            shapes.insert(shapes.end(), shape.begin(), shape.end());
         }
-        const c10::impl::SizesAndStrides &now = Peek::sizes_and_strides(copy.impl);
-        std::copy_n(now.sizes_data(), copy.ndim, numbers.begin() + copy.numbers);
-        std::copy_n(now.strides_data(), copy.ndim, numbers.begin() + copy.numbers + copy.ndim);
+        return found->second;
     }
 
     bool again(size_t i) {
         if (!metas[i]->matches(copies[i].tensor)) {
-            return false;       // so a copy's number of dimensions never changes
+            return false;
         }
         other_memory = true;
-        take(copies[i], false);
+        take(copies[i]);
         return true;
     }
 
     std::vector<Copy> copies;
     std::vector<const TensorSnapshot *> metas;
-    std::vector<int64_t> numbers;       // sizes, then strides, of each
+    std::vector<int64_t> shapes;
+    std::map<std::vector<int64_t>, uint32_t> known_shapes;
     bool other_memory = false;
 };
 

@@ -311,29 +311,123 @@ def test_objects_in_cycles_are_collected():
 
 # --- tensors ----------------------------------------------------------------------------------------
 
-def tensors(*values):
+def tensors(*values, used=True):
+    """A program that looks at *values*, and hands them on if they are *used*."""
     table = {str(i): value for i, value in enumerate(values)}
-    instrs = [("dict", Const(table), str(i), "tensor", TensorMeta(value), i) for i, value in enumerate(values)]
-    return table, armed(*instrs, want=tuple(range(len(values))))
+    instrs = [("dict", Const(table), str(i), "tensor", TensorMeta(value), i if used else -1)
+              for i, value in enumerate(values)]
+    return table, armed(*instrs, nslots=len(values), want=tuple(range(len(values))) if used else ())
+
+
+def _in_place(f):
+    """Change a parameter in place by *f*."""
+    def change(p):
+        with torch.no_grad():
+            f(p)
+    return change
 
 
 CHANGES = {
     "data of another shape": lambda p: setattr(p, "data", torch.zeros(5)),
+    "data of as many elements": lambda p: setattr(p, "data", torch.zeros(3, 2)),
+    "data of more dimensions": lambda p: setattr(p, "data", torch.zeros(1, 1, 1, 1, 1, 2, 3)),
     "data of another dtype": lambda p: setattr(p, "data", p.data.half()),
+    "the same memory as another shape": lambda p: setattr(p, "data", p.data.view(3, 2)),
     "requires_grad": lambda p: p.requires_grad_(not p.requires_grad),
     "strides": lambda p: setattr(p, "data", torch.zeros(3, 2).t()),
+    "strides in place": _in_place(lambda p: p.as_strided_((2, 3), (1, 2))),
+    "sizes in place": _in_place(lambda p: p.as_strided_((2, 2), (3, 1))),
+    "dimensions in place": _in_place(lambda p: p.unsqueeze_(0)),
+    "t_": _in_place(lambda p: p.t_()),
+    "set_": _in_place(lambda p: p.set_(torch.zeros(4))),
+    "set_ to its own memory": _in_place(lambda p: p.set_(p.untyped_storage(), 0, (3, 2), (2, 1))),
+    "negated bit": lambda p: setattr(p, "data", torch.zeros(2, 3, dtype=torch.cfloat).conj().imag),
     "swap_tensors": lambda p: torch.utils.swap_tensors(p, torch.nn.Parameter(torch.zeros(9))),
+    "swapped and gone": lambda p: torch._C._swap_tensor_impl(p, torch.nn.Parameter(torch.zeros(9))),
     "class": lambda p: setattr(p, "__class__", type("Sub", (type(p),), {})),
 }
 
 
+@pytest.mark.parametrize("used", [True, False])
 @pytest.mark.parametrize("change", CHANGES)
-def test_tensor_metadata_is_seen(change):
+def test_tensor_metadata_is_seen(change, used):
     weight = torch.nn.Parameter(torch.zeros(2, 3))
-    table, made = tensors(weight, torch.ones(2))
-    assert made.pushed()["tensors"] == 2 and holds(made)
+    others = [torch.zeros(2, 3) for _ in range(9)]
+    table, made = tensors(*others, weight, torch.ones(2), used=used)
+    assert made.pushed()["tensors"] == 11 and made.pushed()["polled"] == 0 and holds(made)
     CHANGES[change](weight)
     assert not holds(made)
+
+
+BUFFER_CHANGES = {
+    "the same memory as another dtype": lambda b: setattr(b, "data", b.view(torch.int32)),
+    "another device": lambda b: torch.utils.swap_tensors(b, b.to("meta")),
+    "resize_": lambda b: b.resize_(2, 4),
+    "requires_grad": lambda b: b.requires_grad_(),
+    "a gradient function": lambda b: b.mul_(torch.ones(3, requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("change", BUFFER_CHANGES)
+def test_what_only_buffers_let_be_changed(change):
+    buffer = torch.zeros(2, 3)
+    table, made = tensors(buffer)
+    assert made.pushed()["tensors"] == 1 and holds(made)
+    BUFFER_CHANGES[change](buffer)
+    assert not holds(made)
+
+
+def test_a_tensor_that_begins_to_need_a_gradient():
+    buffer, weight = torch.zeros(3), torch.ones(3, requires_grad=True)
+    table, made = tensors(buffer)
+    assert holds(made)
+    buffer.add_(weight)         # it is no leaf now
+    assert not holds(made)
+    buffer.detach_()
+    assert holds(made)
+
+
+def test_a_tensor_of_many_dimensions():
+    deep = torch.zeros(1, 2, 1, 2, 1, 2, 1)
+    table, made = tensors(deep)
+    assert made.pushed()["tensors"] == 1 and holds(made)
+    deep.transpose_(1, 2)       # in memory that is the same
+    assert not holds(made)
+    deep.transpose_(1, 2)
+    assert holds(made)
+    deep.as_strided_((1, 2, 1, 2, 1, 2, 1), (8, 4, 4, 2, 2, 0, 1))
+    assert not holds(made)
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_tensor_that_is_another_one(used):
+    table, made = tensors(torch.zeros(2), torch.zeros(3), used=used)
+    table["0"] = torch.ones(2)
+    assert holds(made) and holds(made)
+    table["0"] = torch.ones(4)
+    assert not holds(made)
+    del table["0"]
+    gc.collect()
+    assert not holds(made)
+
+
+def test_a_tensor_that_ends_while_guards_are_asked():
+    """A key's __eq__ is the user's, and may take away what the guards looked at before."""
+    class Key:
+        def __hash__(self):
+            return hash("key")
+
+        def __eq__(self, other):
+            if taking:
+                table.pop("0", None)
+            return other == "key"
+    taking, table, other = False, {"0": torch.zeros(2)}, {Key(): 1}
+    made = armed(("dict", Const(table), "0", "tensor", TensorMeta(table["0"]), -1),
+                 ("arg", -1, 0, "type", dict, 0), ("dict", 0, "key", "leaf", 1, -1), args=(other,))
+    assert made.match(None, (other,), None) is not None
+    taking = True
+    made.match(None, (other,), None)
+    assert made.match(None, (other,), None) is None
 
 
 def test_other_memory_is_no_other_metadata():
