@@ -333,17 +333,20 @@ public:
     }
 
     size_t check() override {
-        size_t n = copies.size(), ahead = std::min(n, Ahead);
-        for (size_t i = 0; i < n; i++) {
-            if (i + ahead < n) {
-                prefetch(copies[i + ahead]);
+        const Copy *end = copies.data() + copies.size(), *ahead = copies.data() + std::min(copies.size(), Ahead);
+        const int64_t *known = shapes.data();
+        for (const Copy *at = copies.data(); at != end; at++) {
+            if (ahead != end) {
+                prefetch(*ahead++);
             }
-            const Copy &copy = copies[i];
-            if (!same(copy, shapes.data() + copy.shape, unpack(copy.tensor)) && !again(i)) {
-                return i;
+            if (!same(*at, known + at->shape, unpack(at->tensor))) {
+                if (!again(at - copies.data())) {
+                    return at - copies.data();
+                }
+                known = shapes.data();
             }
         }
-        return n;
+        return copies.size();
     }
 
     bool moved() override {
