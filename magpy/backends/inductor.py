@@ -5,13 +5,16 @@ tracing context (see tracing.py). The simpler entry points lose something: witho
 context `torch._inductor.compile` bypasses both disk caches, and `standalone_compile`
 adds a saved artifact to every compilation. AOTAutograd makes the backward, functional
 forms of in-place operations and the write-back of changed inputs; parameters and
-buffers are plain inputs, so a rebound Parameter is simply another argument.
+buffers are plain inputs, so a rebound Parameter is simply another argument. Where its wrappers
+have nothing to do they are left out (see direct.py).
 """
 
 import torch
 import torch._inductor
 from torch._inductor import config as inductor_config
 from torch._inductor.compile_fx import compile_fx
+
+from magpy.backends import direct
 
 
 def compile_graph(gm, example_inputs, config=None):
@@ -20,7 +23,8 @@ def compile_graph(gm, example_inputs, config=None):
     if freezes(config):
         config["freezing"] = any(True for _ in gm.buffers())
         config["freezing_discard_parameters"] = False
-    return compile_fx(gm, example_inputs, config_patches=config or None)
+    outputs = len(gm.graph.output_node().args[0])
+    return direct.without_wrappers(compile_fx(gm, example_inputs, config_patches=config or None), outputs)
 
 
 def freezes(config):
