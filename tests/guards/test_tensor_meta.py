@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from magpy.guards.tensor_meta import (
-    TensorMeta, WeakTensor, distinct_storages, impl_key, storage_key, version)
+    Content, TensorMeta, WeakTensor, distinct_storages, impl_key, storage_key, version)
 
 
 class Sub(torch.Tensor):
@@ -234,3 +234,56 @@ def test_no_leak():
     gc.collect()
     assert sys.getrefcount(x) == refs
     assert abs(sys.getallocatedblocks() - blocks) < 500
+
+
+# --- content ----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("size", [1, 15, 16, 100, 191, 192, 193, 383, 384, 385, 1000, 5000])
+def test_every_byte_counts(size):
+    """Around the sizes at which the number is computed another way."""
+    data = torch.randint(0, 256, (size,), dtype=torch.uint8)
+    content = Content(data)
+    assert content.matches(data.clone())
+    for i in range(size):
+        for bit in (1, 128):
+            data[i] ^= bit
+            assert not content.matches(data), (i, bit)
+            data[i] ^= bit
+    assert content.matches(data)
+
+
+CONTENT_CHANGES = {
+    "negated": lambda w: w.neg_(),
+    "doubled": lambda w: w.mul_(2),
+    "zeros": lambda w: w.zero_(),
+    "halves swapped": lambda w: w.copy_(w.roll(w.numel() // 2)),
+    "thirds swapped": lambda w: w.copy_(w.roll(w.numel() // 3)),
+    "moved by a block": lambda w: w.copy_(w.roll(16)),
+    "moved by four": lambda w: w.copy_(w.roll(4)),
+    "turned round": lambda w: w.copy_(w.flip(0)),
+    "two swapped": lambda w: w.index_copy_(0, torch.tensor([100, 116]), w[[116, 100]]),
+    "low bits": lambda w: w.view(torch.int32).bitwise_xor_(1),
+    "high bits": lambda w: w.view(torch.int32).bitwise_xor_(-2**31),
+}
+
+
+@pytest.mark.parametrize("change", CONTENT_CHANGES)
+def test_changes_with_a_pattern(change):
+    weight = torch.randn(3 * 4096)
+    content = Content(weight)
+    CONTENT_CHANGES[change](weight)
+    assert not content.matches(weight)
+
+
+def test_no_two_of_many_contents_are_taken_for_each_other():
+    """All sparse contents of a kind: two bytes set."""
+    contents = [Content(_with_bytes(i, j)) for i in range(0, 768, 37) for j in range(i + 1, 768, 41)]
+    samples = [_with_bytes(i, j) for i in range(0, 768, 37) for j in range(i + 1, 768, 41)]
+    found = sum(content.matches(sample) for content in contents[::7] for sample in samples)
+    assert found == len(contents[::7])
+
+
+def _with_bytes(*places):
+    data = torch.zeros(768, dtype=torch.uint8)
+    data[list(places)] = 1
+    return data
