@@ -14,7 +14,7 @@ import time
 import torch
 
 from magpy import logs
-from magpy.backends import freezing
+from magpy.backends import eager, examples, freezing
 from magpy.dispatch.compiled import Entry, Replay
 from magpy.dispatch.entry import Texts
 from magpy.emit import guards
@@ -125,7 +125,12 @@ def compile_graph(job):
     """The backend's turn. The graph is its to change from here."""
     if job.inputs is None:
         return
-    job.graph = job.settings.compiler()(job.built.gm, [node.obj for node in job.inputs])
+    inputs = [examples.as_recorded(node.obj, node.meta) for node in job.inputs]
+    if any(example is None for example in inputs):
+        logs.warn("captures", "%s: the graph runs as it is: the call gave an input another form", job.title)
+        job.graph = eager.compile_graph(job.built.gm, inputs)
+    else:
+        job.graph = job.settings.compiler()(job.built.gm, inputs)
 
 
 def make_entry(job):
