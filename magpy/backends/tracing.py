@@ -73,6 +73,7 @@ def fakes_of(mode, tensors):
     alone = collections.Counter(storage_key(tensor) for tensor in tensors)
     plain = [tensor for tensor in tensors if alone[storage_key(tensor)] == 1 and _is_plain(tensor)]
     converter = mode.fake_tensor_converter
+    fakes = []          # what is remembered is held weakly
     with no_dispatch():
         for tensor in plain:
             meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta",
@@ -81,6 +82,7 @@ def fakes_of(mode, tensors):
             if type(tensor) is torch.nn.Parameter:
                 fake._is_param = True
             converter.set_tensor_memo(tensor, fake)
+            fakes.append(fake)
     return [mode.from_tensor(tensor, static_shapes=True) for tensor in tensors]
 
 
