@@ -534,3 +534,14 @@ def test_truth_of_what_a_comparison_in_c_gives(expression):
             return x, {ANSWERS[expression]}
     """, "result = run(T(1))", "result = run(T(1))", "C.__len__ = lambda s: 0", "result = run(T(1))",
          "C.__bool__ = lambda s: True", "result = run(T(1))", outcomes=["capture", "hit", "", "capture", "", "capture"])
+
+
+def test_list_with_an_iter_of_its_own_extended_by_itself():
+    same("""
+        class L(list):
+            pass
+        items = L([1, -1])
+        def target(x):
+            items.extend(items)
+            return x
+    """, "L.__iter__ = lambda s: iter([5])", "result = run(T(1))", "result = run(T(1))", "result = run(T(1))")

@@ -141,7 +141,11 @@ def list_insert(r, func, args, kwargs):
 @rule(list.extend, *slots(list, "__iadd__"), kind="mutates")
 def list_extend(r, func, args, kwargs):
     owner, source = args
-    items = items_of(r, source)
+    if source is owner:         # taken as it is, also where its class has an __iter__ of its own
+        r.read_content(owner)
+        items = list.__iter__(owner)
+    else:
+        items = items_of(r, source)
     if r.know(owner) is None:
         return
     if items is None:
