@@ -26,7 +26,7 @@ from magpy.fxgraph.outcome import OutcomeChanged
 from magpy.fxgraph.text import text_of
 from magpy.guards.program import GuardProgram
 from magpy.reasons import StopCapture
-from magpy.refgraph.graph import Edge
+from magpy.refgraph.nodes import Edge
 from magpy.refgraph.values import Describer
 
 

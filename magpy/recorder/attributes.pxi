@@ -9,6 +9,8 @@ cdef object module_setattr = torch.nn.Module.__setattr__
 cdef object GETSET = types.GetSetDescriptorType
 cdef object MEMBER = types.MemberDescriptorType
 cdef object FUNCTION = types.FunctionType
+cdef object METHOD = types.MethodType
+cdef object MODULE = types.ModuleType
 cdef object PARAMETER_LIKE = (torch.Tensor, torch.nn.Module)
 cdef tuple MODULE_TABLES = ("_parameters", "_modules", "_buffers")
 
@@ -69,7 +71,7 @@ cdef object know_part(Recorder r, descriptor, str name):
         mark = (node.index, "member", field)
         if mark not in r.seen:
             r.seen[mark] = True
-            r.edges.append(Edge(("member", field), node, ("is", part), None, f"{node.path}.{name}"))
+            r.edges.append(new_edge(("member", field), node, ("is", part), None, f"{node.path}.{name}"))
     know_constant(r, part)
     return part
 
@@ -84,7 +86,7 @@ cdef know_constant(Recorder r, obj):
     """*obj* can be reached only as an immutable part of something guarded by identity."""
     if obj is None or is_leaf(obj) or is_identity_leaf(obj) or r.is_internal(obj):
         return
-    if id(obj) not in r.nodes:
+    if r.find(obj) is None:
         r.new_node(obj, kind_of(obj), path_of_constant(obj), True)
 
 
@@ -101,7 +103,7 @@ cdef read_attribute(Recorder r, obj, str name):
     if cls is super:
         read_super_attribute(r, obj.__thisclass__, obj.__self__, obj.__self_class__, name)
         return
-    node = r.nodes.get(id(obj))
+    cdef Node node = r.find(obj)
     if node is None:
         if is_identity_leaf(obj) and not provenance.is_created(<PyObject *>obj):
             node = r.const_node(obj)
@@ -113,7 +115,7 @@ cdef read_attribute(Recorder r, obj, str name):
             return
         if getter not in GENERIC_GETTERS:
             r.stop("object-read", f"attribute {name!r} of {cls.__name__}: its lookup has no rule")
-        if cls is types.MethodType:
+        if cls is METHOD:
             read_method_attribute(r, obj, name)
             return
     descriptor = look_up_type(r, cls, name)
@@ -140,7 +142,7 @@ cdef bint fill_attribute(obj, cls, str name):
     cdef PyObject *found = _PyType_Lookup(<PyTypeObject *><PyObject *>cls, <PyObject *>GETATTR)
     if found == NULL or not PyFunction_Check(<object>found):
         return False
-    fill = FILLS.get((<object>found).__code__)
+    fill = FILLS.get(id((<object>found).__code__))
     return fill is not None and fill(obj, name)
 
 cdef str GETATTR = "__getattr__"
@@ -159,13 +161,14 @@ cdef object GENERIC_GETTERS = frozenset((types.FunctionType.__getattribute__,
 
 cdef read_method_attribute(Recorder r, method, str name):
     """A bound method hands unknown names on to its function; its own two are fixed."""
+    cdef Node node
     if name in ("__self__", "__func__"):
-        node = r.nodes.get(id(method))
+        node = r.find(method)
         if node is not None:
             r.edge(node, "member", types.MethodType.__dict__[name], getattr(method, name),
                    node.path + "." + name)
         return
-    node = r.nodes.get(id(method))
+    node = r.find(method)
     if node is not None:
         if node.const:
             know_constant(r, method.__func__)
@@ -303,14 +306,14 @@ cdef read_class_attribute(Recorder r, cls, str name):
 cdef class_namespace(Recorder r, cls):
     """cls.__dict__ shows the one dict that the class has: a constant, as the class is."""
     names = gc.get_referents(cls.__dict__)[0]
-    if id(names) not in r.nodes:
+    if r.find(names) is None:
         r.new_node(names, "dict", f"{cls.__qualname__}.__dict__", True)
         r.keep.append(names)
 
 
-cdef namespace(Recorder r, dict names):
+cdef Node namespace(Recorder r, dict names):
     """The node of a module's globals. It lives as long as the code that uses it."""
-    node = r.nodes.get(id(names))
+    cdef Node node = r.find(names)
     if node is None:
         node = r.new_node(names, "dict", str(names.get("__name__", "globals")), True)
         r.keep.append(names)
@@ -320,7 +323,7 @@ cdef namespace(Recorder r, dict names):
 cdef read_module_attribute(Recorder r, module, str name):
     cdef type cls = type(module)
     names = dict_of_module(module)       # module.__dict__ may be code of the user's
-    if cls is not types.ModuleType:
+    if cls is not MODULE:
         getter = look_up_type(r, cls, "__getattribute__")
         if PyFunction_Check(getter):
             return
@@ -334,11 +337,11 @@ cdef read_module_attribute(Recorder r, module, str name):
     if name == "__class__":
         return
     value = names.get(name, ABSENT)
-    node = namespace(r, names)
+    cdef Node node = namespace(r, names)
     r.const_node(module)
     r.edge(node, "dict", name, value, f"{node.path}.{name}")
     if value is ABSENT:
-        if cls is not types.ModuleType:
+        if cls is not MODULE:
             if descriptor is not ABSENT:
                 read_class_value(r, descriptor)
                 return
@@ -358,7 +361,7 @@ cdef read_mro(Recorder r, cls):
     if mark in r.seen:
         return
     r.seen[mark] = True
-    r.edges.append(Edge(("type_mro", cls), None, ("is", cls.__mro__), None,
+    r.edges.append(new_edge(("type_mro", cls), None, ("is", cls.__mro__), None,
                         f"{cls.__qualname__}.__mro__"))
 
 
@@ -373,24 +376,24 @@ cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
             r.edge(None, "type_own", (base, name), value, f"{base.__qualname__}.{name}")
         if value is not ABSENT:
             if magpy_has_descr_set(value):
-                read_data_descriptor(r, self_object, r.nodes.get(id(self_object)), value, name)
+                read_data_descriptor(r, self_object, r.find(self_object), value, name)
             else:
                 read_class_value(r, value, self_object)
             return
 
 
-cdef object read_instance_dict(Recorder r, obj):
-    node = r.know(obj)
+cdef Node read_instance_dict(Recorder r, obj):
+    cdef Node node = r.know(obj)
     if PyModule_Check(obj):
         return namespace(r, dict_of_module(obj))
     if node is None:
         return None
     names = PyObject_GenericGetDict(obj, NULL)      # obj.__dict__ may be code of the user's
-    known = r.nodes.get(id(names))
+    known = r.find(names)
     if known is None:
         known = r.new_node(names, "dict", node.path + ".__dict__", False)
         known.owner = node
-        r.edges.append(Edge(("instance_dict", None), node, ("type", type(names)), known, known.path))
+        r.edges.append(new_edge(("instance_dict", None), node, ("type", type(names)), known, known.path))
     return known
 
 
@@ -398,6 +401,7 @@ cdef object read_instance_dict(Recorder r, obj):
 
 cdef write_attribute(Recorder r, obj, str name, value):
     """obj.name = value, or `del obj.name` when *value* is ABSENT."""
+    cdef Node node
     cdef type cls = type(obj)
     cdef str method = "__delattr__" if value is ABSENT else "__setattr__"
     setter = look_up_type(r, cls, method)
@@ -471,7 +475,7 @@ cdef write_module_attribute(Recorder r, module, str name, value):
     is noted at once. Parameters, buffers and submodules take the recorded way."""
     if is_a(value, PARAMETER_LIKE):
         return
-    node = r.know(module)
+    cdef Node node = r.know(module)
     if node is None:
         return
     descriptor = look_up_type(r, type(module), name)

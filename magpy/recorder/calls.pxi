@@ -31,7 +31,7 @@ cdef dispatch_call(Recorder r, func, tuple args, kwargs):
     cdef type cls = type(func)
     if cls is FUNCTION:
         call_function(r, func, args, kwargs)
-    elif cls is types.MethodType:
+    elif cls is METHOD:
         call_method(r, func, args, kwargs)
     elif PyCFunction_Check(func):
         call_builtin(r, func, args, kwargs)
@@ -56,22 +56,23 @@ cdef call_function(Recorder r, func, tuple args, kwargs):
         know_by_identity(r, func)
         rule(r, func, args, kwargs or {})
         return
-    if func.__code__ in PREPARE:
-        PREPARE[func.__code__](func)
+    code = id(func.__code__)
+    if code in PREPARE:
+        PREPARE[code](func)
     enter_function(r, func)
-    if func.__code__ in LEAF_CODE:
+    if code in LEAF_CODE:
         r.leaf()
 
 
 cdef know_by_identity(Recorder r, func):
     """Whether *func* has a rule depends on which function it is, not on its code alone."""
-    node = r.know(func)
+    cdef Node node = r.know(func)
     if node is not None and not node.const:
         check_edge(r, node, "is", func)
 
 
 cdef call_method(Recorder r, method, tuple args, kwargs):
-    node = r.know(method)
+    cdef Node node = r.know(method)
     owner = method.__self__
     func = method.__func__
     if node is not None and not node.const:
@@ -91,7 +92,7 @@ cdef bint is_python_callee(Recorder r, func) except -1:
             return False
         call_function(r, func, (), None)
         return True
-    if cls is types.MethodType:
+    if cls is METHOD:
         return r.is_internal(func) and is_python_callee(r, func.__func__)
     if PyType_Check(func) or not magpy_is_heap_type(cls):
         return False
@@ -295,7 +296,7 @@ cdef bint apply_special(Recorder r, str name, tuple args) except -1:
         read_class_value(r, method)
         if is_a(method, (staticmethod, classmethod)):
             dispatch_call(r, know_part(r, method, "__func__"), args[1:], None)
-        elif type(method) is types.MethodType or not magpy_has_descr_get(method):
+        elif type(method) is METHOD or not magpy_has_descr_get(method):
             dispatch_call(r, method, args[1:], None)        # it does not bind
     return True
 
@@ -331,7 +332,7 @@ cdef bint found_by_slot(Recorder r, func, first) except -1:
         value = look_up_type(r, cls, name)
         if value is not ABSENT:
             read_class_value(r, value)
-        if id(func) in r.nodes:
+        if r.find(func) is not None:
             return True
     return False
 
@@ -341,7 +342,7 @@ cdef enter_function(Recorder r, func):
     if magpy_has_attributes(func) and "_magpy_disable" in func.__dict__:
         reason = func._magpy_disable_reason
         r.stop("disabled", f"{func.__qualname__}, since {reason}" if reason else func.__qualname__)
-    node = r.nodes.get(id(func))
+    cdef Node node = r.find(func)
     if node is None:
         if provenance.is_created(<PyObject *>func):
             return
@@ -369,5 +370,5 @@ cdef read_closure(Recorder r, func, node):
         path = f"{node.path}.{func.__code__.co_freevars[i]}"
         if not node.const:
             r.edge(node, "closure", i, cell, path)
-        elif id(cell) not in r.nodes:
+        elif r.find(cell) is None:
             r.new_node(cell, "cell", path, True)

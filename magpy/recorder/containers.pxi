@@ -36,12 +36,12 @@ cdef items_of_set(obj):
     return set.__iter__(obj) if is_a(obj, set) else frozenset.__iter__(obj)
 
 
-cdef object content_of(node):
+cdef object content_of(Node node):
     """The content at the start of the call."""
     return node.obj if node.snapshot is None else node.snapshot
 
 
-cdef str item_path(node, key):
+cdef str item_path(Node node, key):
     """Access path of an entry, as people write it: self.fc for self._modules['fc']."""
     if node.owner is not None:
         return f"{node.owner.path}.{key}"
@@ -53,21 +53,21 @@ cdef str item_path(node, key):
     return f"{node.path}[{key!r}]"
 
 
-cdef check_edge(Recorder r, node, str kind, expected):
+cdef check_edge(Recorder r, Node node, str kind, expected):
     """A check of the node itself (its length, its keys), once."""
     cdef object mark = (node.index, kind, None)
     if node.changed is not None or node.owner is not None and node.owner.changed is not None:
         r.stop_changed(node if node.owner is None else node.owner)
     if mark not in r.seen:
         r.seen[mark] = True
-        r.edges.append(Edge(("slot", None), node, (kind, expected), None, node.path))
+        r.edges.append(new_edge(("slot", None), node, (kind, expected), None, node.path))
 
 
 cdef object SIZED = frozenset(("list", "dict", "tuple", "set", "deque"))
 
 
 cdef read_length(Recorder r, obj):
-    node = r.know(obj)
+    cdef Node node = r.know(obj)
     if node is None:
         return
     if read_what_was_there(r, node):
@@ -78,7 +78,7 @@ cdef read_length(Recorder r, obj):
         r.stop("object-read", f"length of {type(obj).__name__}")
 
 
-cdef bint read_what_was_there(Recorder r, node) except -1:
+cdef bint read_what_was_there(Recorder r, Node node) except -1:
     """How long a set or dict is after the call put something in depends on whether it was in there."""
     if node.snapshot is None or node.kind not in ("set", "dict"):
         return False
@@ -102,7 +102,7 @@ cdef Py_ssize_t base_length(obj) except -1:
 
 
 cdef read_truth(Recorder r, obj):
-    node = r.know(obj)
+    cdef Node node = r.know(obj)
     if node is None:
         return
     if read_what_was_there(r, node):
@@ -114,7 +114,7 @@ cdef read_truth(Recorder r, obj):
 
 
 cdef read_content(Recorder r, obj):
-    node = r.know(obj)
+    cdef Node node = r.know(obj)
     if node is None or node.done == "content":
         return
     content = content_of(node)
@@ -140,7 +140,7 @@ cdef object base_items(sequence):
     return tuple.__iter__(sequence) if PyTuple_Check(sequence) else iter(sequence)
 
 
-cdef read_items(Recorder r, node, content):
+cdef read_items(Recorder r, Node node, content):
     cdef Py_ssize_t i = 0
     cdef str op = node.kind
     for item in base_items(content):
@@ -148,7 +148,7 @@ cdef read_items(Recorder r, node, content):
         i += 1
 
 
-cdef tuple read_keys(Recorder r, node, content):
+cdef tuple read_keys(Recorder r, Node node, content):
     keys = base_keys(content)
     for key in keys:
         if not (is_fixed_key(key) or hashed_in_c(key)):
@@ -157,7 +157,7 @@ cdef tuple read_keys(Recorder r, node, content):
     return keys
 
 
-cdef read_entries(Recorder r, node, content):
+cdef read_entries(Recorder r, Node node, content):
     keys = read_keys(r, node, content)
     for key in keys:
         know_key(r, key)
@@ -173,7 +173,7 @@ cdef know_key(Recorder r, key):
         return
     if is_a(key, torch.Tensor):
         r.stop("dict-key", "an outside set or dict of tensors")
-    node = r.nodes.get(id(key))
+    cdef Node node = r.find(key)
     if node is None:
         know_constant(r, key)
     elif not node.const:
@@ -233,7 +233,7 @@ cdef read_deep(Recorder r, obj, int depth):
 cdef read_buffer(Recorder r, obj):
     """An object of BUFFER_TYPES. Whether the call changes it is looked at when it is over:
     what numpy writes to, and through which view, no rule tells."""
-    node = r.know(obj)
+    cdef Node node = r.know(obj)
     cdef object mark
     if node is None:
         return
@@ -257,7 +257,7 @@ cdef check_buffers(Recorder r):
 
 
 cdef read_key(Recorder r, mapping, key):
-    node = r.know(mapping)
+    cdef Node node = r.know(mapping)
     if node is None:
         return
     if not is_fixed_key(key):
@@ -278,7 +278,7 @@ cdef bint is_plain_key(key):
             or magpy_hashes_by_identity(key) or is_a(key, torch.Tensor))
 
 
-cdef check_keys(Recorder r, node, content):
+cdef check_keys(Recorder r, Node node, content):
     """A key that equals others by code of the user's may be in the way of any lookup."""
     cdef object mark = (node.index, "safe keys", None)
     if mark in r.seen:
@@ -292,7 +292,7 @@ cdef check_keys(Recorder r, node, content):
 
 
 cdef read_index(Recorder r, sequence, index):
-    node = r.know(sequence)
+    cdef Node node = r.know(sequence)
     if node is None:
         return
     if node.written or not is_a(index, int):

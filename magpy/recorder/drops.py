@@ -13,7 +13,8 @@ from collections import OrderedDict, deque
 
 from magpy.guards.program import ends_quietly, own_dict
 from magpy.recorder.increment import Update
-from magpy.refgraph.graph import ABSENT, Edge
+from magpy.refgraph.graph import ABSENT
+from magpy.refgraph.nodes import Edge
 
 _ATTRIBUTE = (object.__setattr__, object.__delattr__, setattr, delattr)
 _OF_TYPE = (type.__setattr__, type.__delattr__)

@@ -53,7 +53,7 @@ cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
     else:
         r.events += 1
         handler = HANDLERS[e.opcode]
-        if handler == NULL:
+        if handler == NULL or passed_over(r, e):
             return 0
     cdef Py_ssize_t noted = len(r.effects)
     if r.marks:

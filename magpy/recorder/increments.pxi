@@ -32,7 +32,7 @@ cdef object increment_at(Recorder r, const PyExecState_EventInfo *e, value):
     return found, operand
 
 
-cdef bint take_increment(Recorder r, const PyExecState_EventInfo *e, node, str op, key,
+cdef bint take_increment(Recorder r, const PyExecState_EventInfo *e, Node node, str op, key,
                          value, str text, obj) except -1:
     """Note the counter update that starts at this load, if one does."""
     if node is None or node.kind == "tensor":
@@ -53,7 +53,7 @@ cdef bint take_increment(Recorder r, const PyExecState_EventInfo *e, node, str o
     found, operand = match
     if not again:
         r.seen[mark] = True
-        r.edges.append(Edge((op, key), node, ("type", type(value)), None, text))
+        r.edges.append(new_edge((op, key), node, ("type", type(value)), None, text))
     r.note_write(node)
     if not again:
         node.written_keys[(op, key)] = value

@@ -136,6 +136,7 @@ cdef bint is_leaf(obj):
         return is_leaf(obj.start) and is_leaf(obj.stop) and is_leaf(obj.step)
     return False
 
+cdef object ENUM_TYPE = enum.EnumType
 cdef object IDENTITY_SCALARS = frozenset((
     torch.dtype, torch.layout, torch.memory_format, torch.qscheme))
 
@@ -147,8 +148,15 @@ cdef bint is_identity_leaf(obj):
         return PyType_Check(obj)
     if t in IDENTITIES or PyType_Check(obj) or PyModule_Check(obj):
         return not (PyCFunction_Check(obj) and is_bound(obj))
-    return is_a(t, enum.EnumType) or t in IDENTITY_TYPES or magpy_is_cython_function(obj) or (
-        magpy_is_heap_type(t) and is_a(obj, tuple(IDENTITY_BASES)))
+    return magpy_is_subtype(type(t), ENUM_TYPE) or t in IDENTITY_TYPES or magpy_is_cython_function(obj) or (
+        magpy_is_heap_type(t) and has_identity_base(t))
+
+
+cdef bint has_identity_base(cls):
+    for base in IDENTITY_BASES:
+        if magpy_is_subtype(cls, base):
+            return True
+    return False
 
 
 

@@ -36,16 +36,35 @@ from magpy.hook cimport provenance
 import torch
 from magpy import config
 from magpy.reasons import StopCapture
-from magpy.refgraph.graph import ABSENT, Node, Edge, Effect, Place, Stop, Recording
+from magpy.refgraph.graph import ABSENT, Effect, Place, Stop, Recording
+from magpy.refgraph.nodes cimport Node, Edge
 from magpy.guards import buffers
 from magpy.guards.program import own_dict
 from magpy.guards.tensor_meta import TensorMeta, GlobalState, distinct_storages
 from magpy.recorder import callables, drops, places    # callables: fills the tables of rules
 
 
+cdef extern from "address_map.h" namespace "magpy":
+    cdef cppclass AddressMap:
+        void *get(size_t address)
+        void put(size_t address, void *value)
+        void clear()
+
+
 cdef struct UserFrame:                # a frame of the user's code, and how far it has come
     void *frame
     int offset
+
+cdef inline Edge new_edge(tuple load, Node parent, tuple check, Node child, str text):
+    """Edge(…), without the call."""
+    cdef Edge edge = Edge.__new__(Edge)
+    edge.load = load
+    edge.parent = parent
+    edge.check = check
+    edge.child = child
+    edge.text = text
+    return edge
+
 
 include "leaves.pxi"
 include "attributes.pxi"
@@ -53,6 +72,7 @@ include "containers.pxi"
 include "calls.pxi"
 include "increments.pxi"
 include "opcodes.pxi"
+include "modules.pxi"
 include "pending.pxi"
 
 # Roots are edges without a parent node; nodes below a constant start from it.
@@ -75,6 +95,8 @@ cdef class Recorder:
 
     cdef public object recording
     cdef public dict nodes            # id(object) -> Node
+    cdef AddressMap known             # the same, borrowed
+    cdef list all_nodes               # in order of discovery
     cdef public list edges
     cdef public list effects
     cdef dict seen                    # (node index, op, key) -> True
@@ -90,6 +112,7 @@ cdef class Recorder:
     cdef PyCodeObject *last_code      # of the last event, and whether it is the user's
     cdef bint last_is_user
     cdef object last_place
+    cdef vector[void *] passed        # frames of nn.Module that are read as a whole: see modules.pxi
     cdef void *leaf_frame
     cdef bint leaf_until_exit
     cdef object leaf_done             # what to do with the result of the leaf frame, or None
@@ -113,6 +136,7 @@ cdef class Recorder:
     def __init__(self, recording):
         self.recording = recording
         self.nodes = {}
+        self.all_nodes = recording.nodes
         self.edges = recording.edges
         self.effects = recording.effects
         self.seen = {}
@@ -190,6 +214,7 @@ cdef class Recorder:
         for node in self.recording.nodes:
             node.obj = node.snapshot = None
         self.nodes.clear()
+        self.known.clear()
         for held in (self.recording.nodes, self.edges, self.effects, self.tensors, self.keep,
                      self.identity_observed, self.watches):
             held.clear()
@@ -200,21 +225,35 @@ cdef class Recorder:
 
     # ---- what an object is -----------------------------------------------
 
+    cdef inline Node find(self, obj):
+        """The node of *obj*, if it has one."""
+        return self.find_at(<void *>obj)
+
+    cdef inline Node find_at(self, void *address):
+        cdef void *found = self.known.get(<size_t>address)
+        return <Node>found if found != NULL else None
+
+    cpdef add_known(self, obj, Node node):
+        """*node* is that of *obj* from now on."""
+        self.all_nodes.append(node)
+        self.nodes[id(obj)] = node
+        self.known.put(<size_t><void *>obj, <void *>node)
+
     cpdef bint is_internal(self, obj):
         """Was *obj* made during this recording?"""
-        return provenance.is_created(<PyObject *>obj) and id(obj) not in self.nodes
+        return provenance.is_created(<PyObject *>obj) and self.find(obj) is None
 
-    cpdef node_of(self, obj):
-        return self.nodes.get(id(obj))
+    cpdef Node node_of(self, obj):
+        return self.find(obj)
 
-    cpdef external_tensor(self, tensor):
+    cpdef Node external_tensor(self, tensor):
         """The node of a tensor that was reached from outside, or None."""
-        node = self.nodes.get(id(tensor))
+        cdef Node node = self.find(tensor)
         return node if node is not None and node.kind == "tensor" else None
 
-    cpdef know(self, obj):
+    cpdef Node know(self, obj):
         """The node of *obj*; None for a leaf or an internal object. Else stops."""
-        node = self.nodes.get(id(obj))
+        cdef Node node = self.find(obj)
         if node is not None:
             self.read_after = len(self.effects)
             if self.section is not None and node.written and node.kind != "object":
@@ -226,23 +265,28 @@ cdef class Recorder:
 
     # ---- nodes and edges -------------------------------------------------
 
-    cpdef const_node(self, obj, str path=None):
+    cpdef Node const_node(self, obj, str path=None):
         """The node of an object that is guarded by identity (or lives as long as the
         compiled callable), from which reads may start."""
-        node = self.nodes.get(id(obj))
+        cdef Node node = self.find(obj)
         if node is not None:
             return node
         if path is None:
             path = path_of_constant(obj)
         return self.new_node(obj, "const", path, True)
 
-    cdef new_node(self, obj, str kind, str path, bint const):
-        node = Node(len(self.recording.nodes), obj, kind, path, const)
-        self.recording.nodes.append(node)
-        self.nodes[id(obj)] = node
+    cdef Node new_node(self, obj, str kind, str path, bint const):
+        cdef Node node = Node.__new__(Node)
+        node.index = len(self.all_nodes)
+        node.obj = obj
+        node.type = type(obj)
+        node.kind = kind
+        node.path = path
+        node.const = const
+        self.add_known(obj, node)
         if const and magpy_is_heap_type(type(obj)) and not PyType_Check(obj):
             # Which object it is says nothing of its class, which may be assigned to.
-            self.edges.append(Edge(("slot", None), node, ("type", type(obj)), None, path))
+            self.edges.append(new_edge(("slot", None), node, ("type", type(obj)), None, path))
         if kind == "object" and not const and has_finalizer(obj):
             self.finalizers = True
             if self.effects:
@@ -252,7 +296,7 @@ cdef class Recorder:
             self.tensors.append(node)
         return node
 
-    cpdef edge(self, parent, str op, key, value, str text):
+    cpdef Node edge(self, Node parent, str op, key, value, str text):
         """Note that reading (op, key) of *parent* gave *value* (or ABSENT).
 
         Only the first read of a reference counts, and none that follows a write to
@@ -272,11 +316,11 @@ cdef class Recorder:
         else:
             mark = (-1, op, key)
         if mark in self.seen:
-            return self.nodes.get(id(value))
+            return self.find(value)
         self.seen[mark] = True
         return self.add_edge(parent, op, key, value, text)
 
-    cdef read_written(self, parent, str op, key, str text, value):
+    cdef Node read_written(self, Node parent, str op, key, str text, value):
         """A read after a write. If the write was an increment, the value seen depends
         on the one before: that one is guarded now."""
         if self.section is not None:
@@ -284,50 +328,52 @@ cdef class Recorder:
         original = parent.written_keys[(op, key)]
         if original is not ABSENT:
             parent.written_keys[(op, key)] = ABSENT
-            self.edges.append(Edge((op, key), parent, ("leaf", original), None, text))
-        return self.nodes.get(id(value))
+            self.edges.append(new_edge((op, key), parent, ("leaf", original), None, text))
+        return self.find(value)
 
-    cdef add_edge(self, parent, str op, key, value, str text):
-        cdef object load = (op, key)
+    cdef Node add_edge(self, Node parent, str op, key, value, str text):
+        cdef tuple load = (op, key)
+        cdef Node node
         if value is ABSENT:
-            self.edges.append(Edge(load, parent, ("absent", None), None, text))
+            self.edges.append(new_edge(load, parent, ("absent", None), None, text))
             return None
         if is_leaf(value):
-            self.edges.append(Edge(load, parent, ("leaf", value), None, text))
+            self.edges.append(new_edge(load, parent, ("leaf", value), None, text))
             return None
-        node = self.nodes.get(id(value))
+        node = self.find(value)
         if node is not None:
             if node.const:
-                self.edges.append(Edge(load, parent, ("is", value), None, text))
+                self.edges.append(new_edge(load, parent, ("is", value), None, text))
             else:
-                self.edges.append(Edge(load, parent, ("same", node), None, text))
+                self.edges.append(new_edge(load, parent, ("same", node), None, text))
             return node
         if provenance.is_created(<PyObject *>value):
             self.stop("hidden-write", f"{text} was set during the call by code no rule covers")
         if is_identity_leaf(value):
-            self.edges.append(Edge(load, parent, ("is", value), None, text))
+            self.edges.append(new_edge(load, parent, ("is", value), None, text))
             self.keep.append(value)
             return None
         if self.found_in_namespace(parent, op, value):
-            self.edges.append(Edge(load, parent, ("is", value), None, text))
+            self.edges.append(new_edge(load, parent, ("is", value), None, text))
             return self.new_node(value, kind_of(value), text, True)
         return self.add_node(load, parent, value, text)
 
-    cdef bint found_in_namespace(self, parent, str op, value):
+    cdef bint found_in_namespace(self, Node parent, str op, value):
         """Functions found in a module or a class are guarded by identity; functions
         elsewhere may be made anew for each call, so their code and closure count."""
         if op in GLOBAL_NAMESPACE_OPS:
             return True
-        return (is_a(value, types.FunctionType) and parent is not None
+        return (type(value) is FUNCTION and parent is not None
                 and parent.const and op == "dict")
 
-    cdef add_node(self, load, parent, value, str text):
-        if is_a(value, torch.Tensor):
+    cdef Node add_node(self, tuple load, Node parent, value, str text):
+        cdef Node node
+        if magpy_is_subtype(type(value), TENSOR):
             node = self.new_node(value, "tensor", text, False)
-            self.edges.append(Edge(load, parent, ("tensor", node.meta), node, text))
+            self.edges.append(new_edge(load, parent, ("tensor", node.meta), node, text))
             return node
         node = self.new_node(value, kind_of(value), text, False)
-        self.edges.append(Edge(load, parent, ("type", type(value)), node, text))
+        self.edges.append(new_edge(load, parent, ("type", type(value)), node, text))
         return node
 
     # ---- reads that rules ask for ----------------------------------------
@@ -549,10 +595,10 @@ cdef class Recorder:
         node.changed = name
         node.done = None
 
-    cdef stop_changed(self, node):
+    cdef stop_changed(self, Node node):
         self.stop("hidden-write", f"{node.path} is read after {node.changed} changed it")
 
-    cpdef note_write(self, node):
+    cpdef note_write(self, Node node):
         if not node.written:
             node.written = True
             if node.kind not in ("object", "tensor"):
@@ -568,7 +614,7 @@ cdef class Recorder:
                 self.stop("finalizer", f"an object of type {type(item).__qualname__}")
         return content
 
-    cpdef written_key(self, node, str op, key):
+    cpdef written_key(self, Node node, str op, key):
         """The reference (op, key) of *node* is the recording's own from now on."""
         if node.owner is not None and op == "dict" and type(key) is str:
             node = node.owner

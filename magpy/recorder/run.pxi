@@ -4,7 +4,7 @@ from torch.fx.node import _get_qualified_name as qualified_name
 from magpy.recorder.torch_mode import InputRef, Tape
 from magpy.recorder.torch_ops import TENSOR_METHODS, method_name, replaced_by_c
 
-LEAF_CODE.add(Tape.__torch_function__.__code__)     # the tape records itself
+LEAF_CODE.enter(Tape.__torch_function__.__code__)     # the tape records itself
 
 cdef object recording_lock = threading.Lock()      # one recording at a time in a process
 
@@ -93,7 +93,7 @@ cdef object pretend_compiling(Recorder r):
     what it said before."""
     before = torch.compiler._is_compiling_flag
     torch.compiler._is_compiling_flag = True
-    node = namespace(r, torch.compiler.__dict__)
+    cdef Node node = namespace(r, torch.compiler.__dict__)
     r.seen[(node.index, "dict", "_is_compiling_flag")] = True
     return before
 
@@ -114,12 +114,12 @@ cdef roots_of_call(Recorder r):
 
 cdef know_root(Recorder r, fn):
     """The compiled callable itself lives as long as its entries: a constant."""
-    if id(fn) not in r.nodes:
+    if r.find(fn) is None:
         r.new_node(fn, kind_of(fn), "fn", True)
     if PyMethod_Check(fn):
-        if id(fn.__self__) not in r.nodes:
+        if r.find(fn.__self__) is None:
             r.new_node(fn.__self__, kind_of(fn.__self__), "fn.__self__", True)
-        if id(fn.__func__) not in r.nodes:
+        if r.find(fn.__func__) is None:
             r.new_node(fn.__func__, kind_of(fn.__func__), "fn.__func__", True)
 
 
@@ -141,7 +141,7 @@ cdef complete_recording(Recorder r):
     mutated = [recording.nodes[ref.node] for ref in recording.tape.mutated_inputs()]
     if mutated and len(r.tensors) > 1:
         groups = distinct_storages([node.obj for node in r.tensors])
-        r.edges.append(Edge(("slots", tuple(r.tensors)), None, ("alias", groups), None,
+        r.edges.append(new_edge(("slots", tuple(r.tensors)), None, ("alias", groups), None,
                             "storage of " + ", ".join([n.path for n in mutated])))
 
 
@@ -211,7 +211,7 @@ cdef add_apart(Recorder r):
         if id(names) in held and (written or held[id(names)]):
             r.stop("object-write", f"{node.path} shares its dict with another object")
         held[id(names)] = written
-    r.edges.append(Edge(("slots", tuple([node for node, _ in holders])), None,
+    r.edges.append(new_edge(("slots", tuple([node for node, _ in holders])), None,
                         ("apart", tuple([(written, is_dict) for (_, is_dict), written in holders.items()])), None,
                         "apart: " + ", ".join([node.path for (node, _), written in holders.items() if written])))
 
@@ -229,5 +229,5 @@ cdef add_distinct(Recorder r):
             groups.setdefault(node.type, []).append(node)
     for nodes in groups.values():
         if len(nodes) > 1 and not all([node.const for node in nodes]):
-            r.edges.append(Edge(("slots", tuple(nodes)), None, ("unique", None), None,
+            r.edges.append(new_edge(("slots", tuple(nodes)), None, ("unique", None), None,
                                 "distinct: " + ", ".join([node.path for node in nodes])))

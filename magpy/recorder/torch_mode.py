@@ -165,6 +165,7 @@ class Tape(TorchFunctionMode):
         self.table = TensorTable()
         self.paths = {}                 # InputRef -> access path, in order of first use
         self._inputs = {}               # InputRef -> storage key
+        self._input_storages = set()    # all that an input has or had
         self._input_tensors = {}        # InputRef -> tensor
         self._mutated_storages = set()
         self._data_reads = {}           # storage key -> the operations that reached it by .data
@@ -312,7 +313,7 @@ class Tape(TorchFunctionMode):
             how.check(args, kwargs)
         if how.autograd and type(self.table.known(args[0])) is InputRef:
             check_outside_autograd(how, args[0])
-        if how.strided and storage_key(args[0]) in self._inputs.values():
+        if how.strided and storage_key(args[0]) in self._input_storages:
             # Guards do not hold where in its storage an input starts.
             raise StopCapture("aliasing", how.name)
         if how.verify and (how.verify == "always" or _integer_scalar(how, tensors)):
@@ -578,6 +579,7 @@ class Tape(TorchFunctionMode):
             raise StopCapture("tensor-subclass", _kind(tensor))
         ref = self.table.add_input(tensor, node.index)
         self._inputs[ref] = storage_key(tensor)
+        self._input_storages.add(self._inputs[ref])
         self._input_tensors[ref] = tensor
         self.constants.forget([tensor])
         self.paths[ref] = node.path
@@ -587,10 +589,12 @@ class Tape(TorchFunctionMode):
 
     def _note_changes(self, op, how, tensors, changed, found):
         changed = self._changes(op, how, tensors, changed, found)
+        if not changed:
+            return changed
         keys = {storage_key(tensor) for tensor in changed}
         self._mutated_storages |= keys
-        self._changed_input = self._changed_input or not keys.isdisjoint(self._inputs.values())
-        if self._shown is not None and not keys.isdisjoint(self._shown.union(self._inputs.values())):
+        self._changed_input = self._changed_input or not keys.isdisjoint(self._input_storages)
+        if self._shown is not None and not keys.isdisjoint(self._shown | self._input_storages):
             raise StopCapture("effect", f"{how.name} changes a tensor after an effect may have looked at it")
         return changed
 
@@ -622,10 +626,11 @@ class Tape(TorchFunctionMode):
         old, new = storage_key(tensor), storage_key(value)
         self._data_reads.setdefault(new, [])
         self._mutated_storages.update((old, new))
-        self._changed_input = self._changed_input or not {old, new}.isdisjoint(self._inputs.values())
+        self._changed_input = self._changed_input or not {old, new}.isdisjoint(self._input_storages)
         for ref, key in self._inputs.items():
             if ref == self.table.known(tensor):
                 self._inputs[ref] = new
+                self._input_storages.add(new)
                 self._moved_input = True
 
     def mutated_inputs(self):

@@ -1,7 +1,7 @@
 """The RefGraph: the outside state that one recording read and wrote.
 
 Nodes are the external objects that matter, edges the references that were read
-(each with the value first seen), effects the writes, in order. It is plain data:
+(each with the value first seen; both in nodes.pyx), effects the writes, in order. It is plain data:
 the recorder fills it, the emitters walk it, and neither imports the other.
 
 An edge is at the same time one guard: *load this from there, and check it so*.
@@ -27,36 +27,6 @@ class _Absent:
 ABSENT = _Absent()
 
 
-class Node:
-    """An external object.
-
-    ``path`` is the access path as text (``arg[0].training``). A ``const`` node is
-    guarded by identity, so what is read of it can start from the object itself
-    instead of from the call's arguments. ``obj`` is held only while recording.
-    """
-
-    __slots__ = ("index", "obj", "type", "kind", "path", "const", "meta",
-                 "written", "snapshot", "owner", "written_keys", "done", "changed")
-
-    def __init__(self, index, obj, kind, path, const=False):
-        self.index = index
-        self.obj = obj
-        self.type = type(obj)
-        self.kind = kind
-        self.path = path
-        self.const = const
-        self.meta = None
-        self.written = False
-        self.snapshot = None
-        self.owner = None
-        self.written_keys = None
-        self.done = None
-        self.changed = None     # name of what changed it in a way that was not seen
-
-    def __repr__(self):
-        return f"<Node {self.index} {self.path}: {self.type.__name__}>"
-
-
 class Place(NamedTuple):
     """Where in the user's code something was read. The line is looked up when asked for,
     which is seldom."""
@@ -75,23 +45,6 @@ def short_name(filename):
     """As people name it: from the current folder, if it is in there."""
     here = os.path.join(os.getcwd(), "")
     return filename.removeprefix(here)
-
-
-class Edge:
-    """One read, and the guard that it would give the same answer again."""
-
-    __slots__ = ("load", "parent", "check", "child", "text", "place")
-
-    def __init__(self, load, parent, check, child, text):
-        self.load = load        # (load op, key)
-        self.parent = parent    # Node, or None for roots and constants
-        self.check = check      # (check op, expected)
-        self.child = child      # Node that this edge introduced, or None
-        self.text = text        # access path of what is loaded
-        self.place = None       # Place in the user's code, if it was read by one
-
-    def __repr__(self):
-        return f"<Edge {self.text}: {self.check[0]}>"
 
 
 class Effect:

@@ -15,7 +15,8 @@ import magpy
 from magpy import counters
 from magpy.dispatch import compiled
 from magpy.reasons import StopCapture
-from magpy.refgraph.graph import Edge, Recording, Stop
+from magpy.refgraph.graph import Recording, Stop
+from magpy.refgraph.nodes import Edge
 from support.fake_recorder import FakeRecorder, FakeTable
 
 

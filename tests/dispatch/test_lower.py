@@ -4,7 +4,7 @@ import pytest
 
 from magpy.emit.lower import lower
 from magpy.guards.instr import Const
-from magpy.refgraph.graph import Edge, Node
+from magpy.refgraph.nodes import Edge, Node
 
 
 def node(i, const=False):

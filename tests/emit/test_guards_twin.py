@@ -15,7 +15,8 @@ from magpy.emit.lower import lower
 from magpy.guards.instr import Instr
 from magpy.guards.program import GuardProgram
 from magpy.guards.tensor_meta import GlobalState, TensorMeta, distinct_storages
-from magpy.refgraph.graph import Edge, Node, Recording
+from magpy.refgraph.graph import Recording
+from magpy.refgraph.nodes import Edge, Node
 
 
 class Layer:

@@ -166,7 +166,7 @@ def test_every_rule_has_a_kind():
     assert set(RULES) == set(KINDS)
     assert set(KINDS.values()) <= set(KINDS_OF_RULES)
     assert all(callable(rule) for rule in RULES.values())
-    assert all(isinstance(code, types.CodeType) for code in LEAF_CODE)
+    assert all(isinstance(code, types.CodeType) for code in LEAF_CODE.codes)
 
 
 def test_no_function_is_both_ruled_and_an_operator():

@@ -3,7 +3,7 @@
 import torch
 
 from magpy.reasons import StopCapture
-from magpy.refgraph.graph import Node
+from magpy.refgraph.nodes import Node
 from magpy.refgraph.values import Describer
 
 

@@ -14,7 +14,7 @@ from magpy.recorder.torch_checks import tensors_in
 
 FIELD_TYPES.add(torch._C._FunctionBase)
 # What apply() calls to fill in the defaults of forward(); they are read when it starts.
-LEAF_CODE.add(torch.autograd.function._bind_default_args.__code__)
+LEAF_CODE.enter(torch.autograd.function._bind_default_args.__code__)
 READ_OF_THE_CLASS = ("_backward_cls", "forward", "setup_context", "generate_vmap_rule", "jvp", "vmap")
 
 

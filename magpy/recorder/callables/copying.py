@@ -63,7 +63,8 @@ TELLS_APART = frozenset(
 
 
 # A plain value is its own copy, for good: its identity is no accident there.
-COPIES_VALUES.update((copy.deepcopy.__code__, copy._deepcopy_tuple.__code__))
+for function in (copy.deepcopy, copy._deepcopy_tuple):
+    COPIES_VALUES.enter(function.__code__)
 
 
 def tells_apart():

@@ -190,7 +190,7 @@ def warn(r, func, args, kwargs):
 
 
 # How a warning of C code reaches sys.stderr. The C code warns again when it is called again.
-LEAF_CODE.add(warnings._showwarnmsg.__code__)
+LEAF_CODE.enter(warnings._showwarnmsg.__code__)
 
 
 @rule(warnings._filters_mutated, kind="effect")

@@ -17,7 +17,7 @@ import torch
 from torch.nn.modules.module import _WrappedHook
 
 from magpy.reasons import StopCapture
-from magpy.refgraph.graph import Node
+from magpy.refgraph.nodes import Node
 from magpy.refgraph.kinds import leaf
 from magpy.recorder.callables.reads import is_tensor
 from magpy.recorder.callables.registry import rule
@@ -175,8 +175,7 @@ def spend(r, handle):
     """Nobody may use the handle: the hook that it takes off is that of the recorded call."""
     node = Node(len(r.recording.nodes), handle, "spent", "the handle of a gradient hook", True)
     node.changed = "register_hook"
-    r.recording.nodes.append(node)
-    r.nodes[id(handle)] = node
+    r.add_known(handle, node)
 
 
 def check_own(tape, tensor):

@@ -31,7 +31,7 @@ def keep_method(module, name):
     return True
 
 
-FILLS[torch.jit.RecursiveScriptModule.__getattr__.__code__] = keep_method
+FILLS.enter(torch.jit.RecursiveScriptModule.__getattr__.__code__, keep_method)
 
 
 @rule(CALL.__func__, kind="calls")

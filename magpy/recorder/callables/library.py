@@ -153,7 +153,7 @@ def cast(r, func, args, kwargs):
 
 
 # C code asks a module's spec where it is from, before it says that an attribute is missing.
-LEAF_CODE.add(importlib.machinery.ModuleSpec.has_location.fget.__code__)
+LEAF_CODE.enter(importlib.machinery.ModuleSpec.has_location.fget.__code__)
 
 
 @rule(importlib.import_module, kind="state")

@@ -112,7 +112,8 @@ def install():
     for kind in (numpy.ndarray, numpy.dtype, *kinds):
         add(method, "calls", *methods_of(kind))
     add(own_numbers, "allocates", *kinds, numpy.dtype)
-    LEAF_CODE.update((numpy.iinfo.max.fget.__code__, numpy.iinfo.min.fget.__code__))   # they cache
+    for field in (numpy.iinfo.max, numpy.iinfo.min):
+        LEAF_CODE.enter(field.fget.__code__)        # they cache
     add(from_numpy, "allocates", torch.from_numpy)
     add(stops("random"), "random", *random_functions())
     add(drawn, "random", *[cls.__dict__[name] for cls in GENERATORS

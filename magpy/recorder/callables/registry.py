@@ -31,14 +31,28 @@ KINDS = {}              # the same keys -> kind
 TORCH_OPERATORS = set() # C functions of torch that a TorchFunctionMode sees
 USERS = set()           # those of RULES that users annotated
 ANNOTATED = {}          # id of a Python function that users annotated -> (weak reference, rule)
-LEAF_CODE = set()       # code objects of Python functions that are run, not recorded
-COPIES_VALUES = set()   # code objects in which a value is compared with what a copy of it gave
-PREPARE = {}            # code object of a Python function -> what to do before its first call
-FILLS = {}              # code object of a __getattr__ that keeps what it finds -> fill(obj, name), true if it did
-IDENTITY_BASES = []     # the same for base classes
+
+class ByCode(dict):
+    """A value for each of some code objects, which are its attribute ``codes``. The key is the id: a code
+    object takes a microsecond to hash, since it compares by what is in it."""
+
+    def __init__(self):
+        self.codes = []
+
+    def enter(self, code, value=True):
+        if id(code) not in self:
+            self.codes.append(code)
+        self[id(code)] = value
+
+
+LEAF_CODE = ByCode()    # of Python functions that are run, not recorded
+PREPARE = ByCode()      # of Python functions -> what to do before their first call
+FILLS = ByCode()        # of each __getattr__ that keeps what it finds -> fill(obj, name), true if it did
+COPIES_VALUES = ByCode()    # of functions in which a value is compared with what a copy of it gave
 FIELD_TYPES = set()     # C types whose attributes are plain fields: reading one runs no code
 BUFFER_TYPES = set()    # C types whose content is memory that a guard can compare
 IDENTITY_TYPES = set()  # types whose instances never change: which one it is says it all
+IDENTITY_BASES = []     # the same for base classes
 
 
 def rule(*callables, kind="reads"):

@@ -162,11 +162,11 @@ def prepare_checkpoint(inner):
         thread.join()
 
 
-PREPARE[torch.utils.checkpoint.checkpoint.__code__] = prepare_checkpoint
+PREPARE.enter(torch.utils.checkpoint.checkpoint.__code__, prepare_checkpoint)
 
 
 # It says no while real tensors are computed with.
-LEAF_CODE.add(torch.fx._symbolic_trace._get_is_fx_tracing.__code__)
+LEAF_CODE.enter(torch.fx._symbolic_trace._get_is_fx_tracing.__code__)
 
 
 @rule(C._dynamo.eval_frame.set_eval_frame, kind="effect")
@@ -242,14 +242,14 @@ def torch_function(r, func, args, kwargs):
 
 
 # Also when C code calls it; its frame is told apart by the code.
-LEAF_CODE.add(torch.overrides.handle_torch_function.__code__)
-LEAF_CODE.add(torch.Tensor.__hash__.__code__)
+LEAF_CODE.enter(torch.overrides.handle_torch_function.__code__)
+LEAF_CODE.enter(torch.Tensor.__hash__.__code__)
 # C code calls it before it makes anything on a GPU; once it is done it does nothing.
-LEAF_CODE.add(torch.cuda._lazy_init.__code__)
+LEAF_CODE.enter(torch.cuda._lazy_init.__code__)
 # A mark for profilers, which is not set again at replay.
-LEAF_CODE.update(method.__code__ for method in (
-    torch.autograd.profiler.record_function.__init__, torch.autograd.profiler.record_function.__enter__,
-    torch.autograd.profiler.record_function.__exit__))
+for method in (torch.autograd.profiler.record_function.__init__, torch.autograd.profiler.record_function.__enter__,
+               torch.autograd.profiler.record_function.__exit__):
+    LEAF_CODE.enter(method.__code__)
 
 
 def leaves_of_dynamo():
@@ -257,4 +257,4 @@ def leaves_of_dynamo():
     module that is made. Dynamo is loaded by who needs it, at any time: asked at each recording."""
     guard = sys.modules.get("torch._dynamo.mutation_guard")
     if guard is not None:
-        LEAF_CODE.add(guard.GenerationTracker.tag.__func__.__code__)
+        LEAF_CODE.enter(guard.GenerationTracker.tag.__func__.__code__)

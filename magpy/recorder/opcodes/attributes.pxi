@@ -11,7 +11,7 @@ cdef int load_attr(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 cdef bint counts_attribute(Recorder r, const PyExecState_EventInfo *e, obj, str name) except -1:
     """`obj.n += 1` on a plain instance attribute."""
-    node = r.nodes.get(id(obj))
+    cdef Node node = r.find(obj)
     if node is None or node.kind == "tensor" or PyType_Check(obj) or PyModule_Check(obj):
         return False
     cdef type cls = type(obj)

@@ -10,7 +10,8 @@ cdef int call_at(Recorder r, const PyExecState_EventInfo *e, int count, tuple na
     func = <object>e.stack_pointer[-depth - 2]
     cdef PyObject *self_or_null = e.stack_pointer[-depth - 1]
     if type(func) is FUNCTION:
-        if func not in RULES and func.__code__ not in LEAF_CODE and func.__code__ not in PREPARE:
+        code = id(func.__code__)
+        if func not in RULES and code not in LEAF_CODE and code not in PREPARE:
             enter_function(r, func)
             return 0        # the rest its frame will tell
     cdef tuple args = stack_items(e, depth, count)

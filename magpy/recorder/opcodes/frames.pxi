@@ -18,15 +18,16 @@ cdef int resume(Recorder r, const PyExecState_EventInfo *e) except -1:
     cdef PyObject *func = PyExecState_FrameFunction(e.frame)
     cdef PyObject *first
     if func != NULL:
-        if (<object>func).__code__ in LEAF_CODE:
+        if <size_t>PyExecState_FrameCode(e.frame) in LEAF_CODE:
             r.leaf_frame = e.frame
             r.leaf_until_exit = True
             return 0
         first = PyExecState_FrameLocals(e.frame)[0]
         if first != NULL and PyExecState_FrameCode(e.frame).co_nlocalsplus \
-                and <size_t>func not in r.nodes and not provenance.is_created(func):
+                and r.find_at(<void *>func) is None and not provenance.is_created(func):
             found_by_slot(r, <object>func, <object>first)
         enter_function(r, <object>func)
         if ANNOTATED:
             enter_annotated(r, e, <object>func)
+        enter_module(r, e)
     return 0

@@ -17,7 +17,7 @@ cdef bint counts_item(Recorder r, const PyExecState_EventInfo *e, container, ind
     """`d[key] += 1` on a plain dict."""
     if not PyDict_CheckExact(container) or not is_leaf(index):
         return False
-    node = r.nodes.get(id(container))
+    cdef Node node = r.find(container)
     if node is None:
         return False
     value = dict_get(container, index, ABSENT)

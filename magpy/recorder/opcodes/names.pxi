@@ -8,7 +8,7 @@ cdef int load_global(Recorder r, const PyExecState_EventInfo *e) except -1:
 cdef read_global(Recorder r, const PyExecState_EventInfo *e, str name, bint may_count):
     names = <object>PyExecState_FrameGlobals(e.frame)
     cdef object value = dict_get(names, name, ABSENT)
-    node = r.nodes.get(id(names))
+    cdef Node node = r.find(names)
     if node is None and not provenance.is_created(<PyObject *>names):
         node = namespace(r, names)
     if node is not None:
@@ -66,7 +66,7 @@ cdef write_global(Recorder r, const PyExecState_EventInfo *e, func, tuple rest):
     names = <object>PyExecState_FrameGlobals(e.frame)
     if provenance.is_created(<PyObject *>names):
         return
-    node = namespace(r, names)
+    cdef Node node = namespace(r, names)
     r.note_write(node)
     r.written_key(node, "dict", rest[0])
     r.effect(func, (names,) + rest)

@@ -39,7 +39,7 @@ cdef int compare_op(Recorder r, const PyExecState_EventInfo *e) except -1:
 
 
 cdef int is_op(Recorder r, const PyExecState_EventInfo *e) except -1:
-    if is_leaf(top(e, 1)) and <object><PyObject *>PyExecState_FrameCode(e.frame) in COPIES_VALUES:
+    if is_leaf(top(e, 1)) and <size_t>PyExecState_FrameCode(e.frame) in COPIES_VALUES:
         return 0
     r.compare_identity(top(e, 2), top(e, 1))
     return 0

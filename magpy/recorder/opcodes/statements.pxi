@@ -80,7 +80,7 @@ cdef int import_name(Recorder r, const PyExecState_EventInfo *e) except -1:
             return 0
         parts = package.rsplit(".", level - 1)[0]
         name = f"{parts}.{name}" if name else parts
-    node = namespace(r, sys.modules)
+    cdef Node node = namespace(r, sys.modules)
     for known in {name, name.partition(".")[0]}:
         module = sys.modules.get(known)
         if module is None:
