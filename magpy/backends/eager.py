@@ -2,22 +2,13 @@
 wrong result comes from the capture or from a compiler."""
 
 import torch
-from torch.fx._lazy_graph_module import _LazyGraphModule
 
 AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
 def compile_graph(gm, example_inputs):
     """A callable that runs *gm* with torch's own kernels."""
-    make_callable(gm)
     return with_state_restored(gm)
-
-
-def make_callable(gm):
-    """Compile the Python code of a graph module that was made lazily. Its ``forward`` would do
-    so when it is called, and then call the module: with the user's global module hooks."""
-    if isinstance(gm, _LazyGraphModule):
-        gm.force_recompile(gm)
 
 
 def changes_state(node):

@@ -22,8 +22,7 @@ def get(backend="inductor", mode=None, options=None):
     if backend == "inductor":
         from magpy.backends import inductor
         config = inductor.config_of(mode, options)
-        compiler = _under_context(
-            functools.partial(inductor.compile_graph, config=config), runs_graph=False)
+        compiler = _under_context(functools.partial(inductor.compile_graph, config=config))
         return _Backend("inductor", compiler, functools.partial(inductor.freezes, config))
     elif backend == "eager":
         _no_options("eager", mode, options)
@@ -39,9 +38,9 @@ def get(backend="inductor", mode=None, options=None):
     return _Backend(name_of(backend), compiler)
 
 
-def _under_context(compiler, runs_graph=True):
+def _under_context(compiler):
     from magpy.backends import opaque, tracing
-    return opaque.between_opaque(tracing.under_context(compiler, runs_graph))
+    return opaque.between_opaque(tracing.under_context(compiler))
 
 
 def names():

@@ -26,7 +26,6 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._mode_utils import no_dispatch
 
-from magpy.backends import eager
 from magpy.fxgraph.values import add_example_values
 from magpy.guards.tensor_meta import storage_key
 
@@ -107,13 +106,10 @@ def _lstm_that_trains(gm, example_inputs):
     return contextlib.nullcontext()
 
 
-def under_context(compiler, runs_graph=True):
+def under_context(compiler):
     """*compiler* (``f(gm, example_inputs)``), called in a tracing context. The graph is its to
-    change: what users see in `magpy.explain` is a text that was made before. *runs_graph*: it
-    may give back ``gm.forward``."""
+    change: what users see in `magpy.explain` is a text that was made before."""
     def compile_graph(gm, example_inputs):
-        if runs_graph:
-            eager.make_callable(gm)
         with compiling(gm, example_inputs):
             return compiler(gm, example_inputs)
     return compile_graph

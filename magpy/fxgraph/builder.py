@@ -4,11 +4,9 @@ Nothing is simplified here. Operations keep their order, since in-place changes 
 views mean what they mean only in that order, and an operation nobody uses may still
 raise or draw random numbers; AOTAutograd removes dead code knowing far more.
 
-Two things are done for speed, both through public API. A node is created without
-arguments and gets them by assignment: `Graph.create_node` searches its arguments in
-Python for symbolic numbers, of which there are none, and that is half its time. And
-the module's Python code is generated when somebody calls it, not before: compilers
-walk the graph instead.
+One thing is done for speed, through public API: a node is created without arguments
+and gets them by assignment. `Graph.create_node` searches its arguments in Python for
+symbolic numbers, of which there are none, and that is half its time.
 """
 
 import linecache
@@ -17,7 +15,6 @@ import re
 
 import torch
 import torch.fx
-from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from magpy.fxgraph import check
 from magpy.fxgraph.values import FACTS, OPAQUE, PART
@@ -52,10 +49,7 @@ def build(tape, wanted):
         builder.create(op)
     for op in tape.ops:
         builder.nodes.append(builder.create(op))
-    gm = builder.finish(outputs)
-    built = BuiltGraph(gm, builder.inputs, outputs)
-    check.check(built)
-    return built
+    return BuiltGraph(builder.finish(outputs), builder.inputs, outputs)
 
 
 class _Builder:
@@ -141,8 +135,8 @@ class _Builder:
 
     def finish(self, outputs):
         self.graph.output(tuple([self.value(ref) for ref in outputs]))
-        with _use_lazy_graph_module(True):
-            return _make_graph_module(torch.nn.Module(), self.graph)
+        check.check(self.graph, len(self.inputs), len(outputs))
+        return torch.fx.GraphModule(torch.nn.Module(), self.graph)
 
 
 def _references(value, found):

@@ -15,10 +15,9 @@ LITERALS = (int, float, bool, complex, str, type(None), type(Ellipsis), torch.dt
             torch.device, torch.layout, torch.memory_format, range, enum.Enum)
 
 
-def check(built):
+def check(graph, inputs, outputs):
     """Raise AssertionError for a malformed graph, StopCapture for an argument that an
     FX graph cannot hold."""
-    graph = built.gm.graph
     placeholders = 0
     for node in graph.nodes:
         if node.op == "placeholder":
@@ -27,10 +26,10 @@ def check(built):
             _check_argument(arg, node)
         for arg in node.kwargs.values():
             _check_argument(arg, node)
-    assert placeholders == len(built.inputs), (placeholders, built.inputs)
-    outputs = graph.output_node().args[0]
-    assert isinstance(outputs, tuple) and len(outputs) == len(built.outputs), outputs
-    assert all(isinstance(node, torch.fx.Node) for node in outputs), outputs
+    assert placeholders == inputs, (placeholders, inputs)
+    given = graph.output_node().args[0]
+    assert isinstance(given, tuple) and len(given) == outputs, given
+    assert all(isinstance(node, torch.fx.Node) for node in given), given
 
 
 def _check_argument(arg, node):

@@ -12,16 +12,21 @@ from torch.fx import graph_module
 
 
 def text_of(gm):
-    """The code of *gm*'s forward. It is only written here: most backends walk the graph, and
-    the code is compiled when somebody calls it."""
-    weakref.finalize(gm, _forget, type(gm)).atexit = False
-    return gm.graph.python_code("self").src.strip()
+    """The code of *gm*'s forward as it is now."""
+    weakref.finalize(gm, _forget, type(gm), _file_of(type(gm))).atexit = False
+    return gm.code.strip()
 
 
-def _forget(cls):
-    """Forget the source of a module's class, which is its own."""
-    filename = getattr(getattr(cls.forward, "__code__", None), "co_filename", "")
-    if filename.startswith("<eval_with_key>"):
+def _file_of(cls):
+    """The name under which the source of a module's class, which is its own, is kept."""
+    return getattr(getattr(cls.forward, "__code__", None), "co_filename", "")
+
+
+def _forget(cls, first):
+    """Forget what was kept at *first*, and what is after a compiler has changed the graph."""
+    for filename in {first, _file_of(cls)}:
+        if not filename.startswith("<eval_with_key>"):
+            continue
         linecache.cache.pop(filename, None)
         loader = getattr(graph_module, "_loader", None)     # private: may be gone one day
         getattr(loader, "eval_cache", {}).pop(filename, None)
