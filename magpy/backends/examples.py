@@ -10,8 +10,9 @@ import torch
 
 
 def as_recorded(tensor, meta):
-    """*tensor*, or a tensor with its memory, that looks as *meta* says; None if there is none."""
-    if meta.matches(tensor):
+    """*tensor*, or a tensor with its memory, that looks as *meta* says; None if there is none. A constant of the
+    graph has no *meta*: nothing may change it."""
+    if meta is None or meta.matches(tensor):
         return tensor
     if type(tensor) is not torch.Tensor or meta.requires_grad or meta.strides is None:
         return None
