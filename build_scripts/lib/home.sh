@@ -5,6 +5,7 @@
 #   cpython-KEY/          an interpreter: a complete prefix, bin/magpy-python
 #   env-REQ-KEY/          a venv of it with torch and the build tools; REQ names the requirements
 #   ext-KEY/              the compiled modules of the magpy package
+#   pyperformance-REQ-…   the environments of pyperformance_compare, one for each interpreter that it compares
 #   ready/KEY             which env and ext a checkout in that state runs on: all that the launcher reads
 #   work/ tmp/ logs/      objects for incremental builds; half-built things; what the stages printed
 #

@@ -57,6 +57,9 @@ locate_extensions() {
     EXT_DIR=$HOME_DIR/ext-$({ echo "$PACKAGE_KEY" && cat "$INTERPRETER_DIR/headers.sha256" && requirements_key; } | short_hash)
 }
 
+# bench_env INTERPRETER_DIR: the environment that pyperformance_compare makes for that interpreter
+bench_env() { echo "$HOME_DIR/pyperformance-$(short_hash <"$ROOT/build_scripts/requirements-bench.txt")-${1##*/}"; }
+
 requirements_key() { short_hash <"$ROOT/build_scripts/requirements.txt"; }
 short_hash() { sha256sum | cut -c 1-16; }
 
