@@ -179,7 +179,7 @@ class Measured:
 
 
 def measured(rows):
-    """{name: Measured} of the tasks that have a round, and {name: reason} of what was left out."""
+    """{name: Measured} of the tasks, and {name: reason} of what was left out."""
     tasks, left_out = {}, {}
     for row in rows:
         if "left_out" in row:
@@ -191,7 +191,7 @@ def measured(rows):
             else:
                 for system in SYSTEMS:
                     task.seconds[system].append(row[system])
-    return {name: task for name, task in tasks.items() if task.ratios}, left_out
+    return tasks, left_out
 
 
 def geometric_mean(values):
@@ -207,24 +207,31 @@ def interval(tasks, resamples=RESAMPLES):
     return means[int(0.025 * resamples)], means[int(0.975 * resamples) - 1]
 
 
+def table_line(task, width):
+    counted = "" if task.instructions is None else f"{task.instructions:14.4f}"
+    if not task.ratios:
+        return f"{task.name:{width}}  {'':10}  {'':5}  {'':11}  {0:6}{counted}"
+    before = statistics.median(task.seconds["without"]) * 1e3
+    return (f"{task.name:{width}}  {before:7.4g} ms  {task.ratio:.3f}  {min(task.ratios):.3f}-{max(task.ratios):.3f}  "
+            f"{len(task.ratios):6}{counted}")
+
+
 def report(rows):
     """The table, the slowest first, and the means."""
     tasks, left_out = measured(rows)
     if not tasks:
         return "no benchmark ran"
-    by_ratio = sorted(tasks.values(), key=lambda task: task.ratio, reverse=True)
+    timed = sorted((task for task in tasks.values() if task.ratios), key=lambda task: task.ratio, reverse=True)
     width = max(len(name) for name in tasks)
     lines = [f"{'benchmark':{width}}  {'without':>10}  ratio  least-most   rounds  instructions"]
-    for task in by_ratio:
-        before = statistics.median(task.seconds["without"]) * 1e3
-        counted = "" if task.instructions is None else f"{task.instructions:14.4f}"
-        lines.append(f"{task.name:{width}}  {before:7.4g} ms  {task.ratio:.3f}  {min(task.ratios):.3f}-"
-                     f"{max(task.ratios):.3f}  {len(task.ratios):6}{counted}")
+    lines += [table_line(task, width) for task in timed]
+    lines += [table_line(task, width) for task in tasks.values() if not task.ratios]
     lines += [f"left out: {name} ({reason})" for name, reason in sorted(left_out.items())]
-    low, high = interval(by_ratio)
-    lines.append(f"{len(tasks)} benchmarks, time with the series / without: geometric mean "
-                 f"{geometric_mean([task.ratio for task in by_ratio]):.4f} (95 %: {low:.4f} to {high:.4f})")
-    counted = [task.instructions for task in by_ratio if task.instructions is not None]
+    if timed:
+        low, high = interval(timed)
+        lines.append(f"{len(timed)} benchmarks, time with the series / without: geometric mean "
+                     f"{geometric_mean([task.ratio for task in timed]):.4f} (95 %: {low:.4f} to {high:.4f})")
+    counted = [task.instructions for task in tasks.values() if task.instructions is not None]
     if counted:
         lines.append(f"{len(counted)} benchmarks, instructions: geometric mean {geometric_mean(counted):.4f}")
     return "\n".join(lines)

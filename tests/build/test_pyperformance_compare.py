@@ -38,8 +38,14 @@ def test_table():
     assert counted == "1 benchmarks, instructions: geometric mean 1.0100"
 
 
-def test_a_task_without_a_whole_round_does_not_count():
-    assert compare.report([ROWS[0], ROWS[-1]]) == "no benchmark ran"
+def test_instructions_alone():
+    head, slower, counted = compare.report(ROWS[-1:]).splitlines()
+    assert slower.split() == ["slower", "0", "1.0100"]
+    assert counted == "1 benchmarks, instructions: geometric mean 1.0100"
+
+
+def test_nothing_is_no_result():
+    assert compare.report(ROWS[:1]) == "no benchmark ran"
 
 
 def test_interval():
