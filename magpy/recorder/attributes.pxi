@@ -415,6 +415,8 @@ cdef write_attribute(Recorder r, obj, str name, value):
         return
     if PyModule_Check(obj):
         node = namespace(r, dict_of_module(obj))
+        if value is ABSENT:
+            read_what_goes(r, node, obj, name, ABSENT)
         r.note_write(node)
         r.written_key(node, "dict", name)
         r.const_node(obj)
@@ -440,8 +442,24 @@ cdef write_attribute(Recorder r, obj, str name, value):
     write_on(r, node, obj, object_setattr, name, value)
 
 
-cdef write_on(Recorder r, node, obj, setter, str name, value):
+cdef read_what_goes(Recorder r, Node node, obj, str name, slot):
+    """Before `del obj.name`: whether it is there decides what happens. *slot* is its member descriptor, or ABSENT."""
+    if PyType_Check(obj):
+        if not magpy_hashes_by_identity(obj):
+            r.stop("object-write", f"a class that {type(obj).__qualname__} hashes")
+        if node.written_keys is None or ("attr", name) not in node.written_keys:
+            r.edge(None, "type_own", (obj, name), OWN_NAMES(obj).get(name, ABSENT), f"{node.path}.{name}")
+    elif PyModule_Check(obj):
+        r.edge(node, "dict", name, dict_of_module(obj).get(name, ABSENT), f"{node.path}.{name}")
+    elif slot is not ABSENT:
+        read_member(r, node, slot, field_value(obj, slot), f"{node.path}.{name}")
+    else:
+        r.edge(node, "attr", name, own_attribute(obj, name), f"{node.path}.{name}")
+
+
+cdef write_on(Recorder r, node, obj, setter, str name, value, slot=ABSENT):
     if value is ABSENT:
+        read_what_goes(r, node, obj, name, slot)
         setter = type.__delattr__ if setter is type_setattr else object_delattr
         r.effect(setter, (obj, name))
     else:
@@ -458,7 +476,7 @@ cdef write_data_descriptor(Recorder r, obj, node, descriptor, str name, value):
             dispatch_call(r, setter, (obj,) if value is ABSENT else (obj, value), None)
     elif kind is MEMBER and magpy_is_heap_type(descriptor.__objclass__):
         if node is not None:
-            write_on(r, node, obj, object_setattr, name, value)
+            write_on(r, node, obj, object_setattr, name, value, descriptor)
             r.written_key(node, "member", descriptor)
     elif kind is GETSET or kind is MEMBER:
         if node is not None and node.kind == "tensor" or is_a(obj, torch.Tensor):

@@ -413,6 +413,10 @@ cdef class Recorder:
         """The memory behind an object of C: its content is a guard."""
         read_buffer(self, obj)
 
+    cpdef bint read_mapping(self, mapping, by_keys=False) except -1:
+        """The entries of a mapping, as C code copies them; True when they are those that the dict holds."""
+        return read_mapping(self, mapping, by_keys)
+
     cpdef read_key(self, mapping, key):
         read_key(self, mapping, key)
 
@@ -429,6 +433,10 @@ cdef class Recorder:
 
     cpdef delete_attr(self, obj, name):
         write_attribute(self, obj, self.plain_name(name), ABSENT)
+
+    cpdef read_what_goes(self, Node node, obj, name, slot):
+        """What `del obj.name` takes away, by a member descriptor or (ABSENT) out of the instance dict."""
+        read_what_goes(self, node, obj, self.plain_name(name), slot)
 
     cpdef type_lookup(self, cls, str name):
         """Look *name* up in the MRO of *cls*; returns what is there, or ABSENT."""

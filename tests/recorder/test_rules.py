@@ -58,6 +58,10 @@ class Fake:
     def read_content(self, obj):
         self.note(obj, "content")
 
+    def read_mapping(self, obj, by_keys=False):
+        self.read_content(obj)
+        return isinstance(obj, dict)
+
     def read_deep(self, obj):
         self.note(obj, "content")
         if isinstance(obj, (list, tuple)):

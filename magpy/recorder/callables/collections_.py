@@ -32,7 +32,7 @@ for _name in SAME_AS_DICT.split():
 
 @rule(OrderedDict.update, *slots(OrderedDict, "__ior__"), kind="mutates")
 def ordered_update(r, func, args, kwargs):
-    new = mappings.merged(r, args[1:], kwargs)
+    new = mappings.merged(r, args[1:], kwargs, keys=True)
     node = r.know(args[0])
     if node is None:
         return
@@ -56,7 +56,7 @@ def move_to_end(r, func, args, kwargs):
 
 @rule(OrderedDict, kind="allocates")
 def ordered_dict(r, func, args, kwargs):
-    mappings.merged(r, args, kwargs)
+    mappings.merged(r, args, kwargs, keys=True)
 
 
 add(known, "allocates", OrderedDict.__new__, defaultdict.__new__, deque.__new__)
@@ -107,8 +107,10 @@ def entry_made(r, mapping, key):
 def default_dict_method(r, func, args, kwargs):
     for arg in args:
         if is_a(arg, dict):
-            r.read_content(arg)
-    if func.__name__ == "__repr__":
+            r.read_mapping(arg)
+    if func.__name__ in ("__or__", "__ror__"):
+        r.read_attr(args[0], "copy")
+    elif func.__name__ == "__repr__":
         text(r, args[0].default_factory, "__repr__")
         for item in dict.items(args[0]):
             text(r, item, "__repr__")

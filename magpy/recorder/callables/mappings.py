@@ -11,8 +11,14 @@ from magpy.recorder.callables.reads import (
     DICT_VIEWS, SIMPLE_ITERATORS, each_item, fixed, hashes, internal, items_of, nothing,
     safe_key, same_or_equal, stops, text, unseen, watch)
 from magpy.recorder.callables.registry import add, is_a, rule, slots
+from magpy.refgraph.graph import ABSENT
 
 # ---- dicts ------------------------------------------------------------------------
+
+def by_keys(func):
+    """The methods of OrderedDict ask any mapping but a dict itself for its keys and what it has under them."""
+    return getattr(func, "__objclass__", func) is OrderedDict
+
 
 @rule(*slots(dict, "__len__"))
 def dict_len(r, func, args, kwargs):
@@ -22,10 +28,16 @@ def dict_len(r, func, args, kwargs):
 @rule(*slots(dict, "__repr__"), *[
     method for view in DICT_VIEWS for method in slots(view, "__repr__")])
 def dict_repr(r, func, args, kwargs):
-    for item in items_of(r, args[0]):
-        text(r, item, "__repr__")
-        if is_a(args[0], dict):
-            text(r, dict.__getitem__(args[0], item), "__repr__")
+    """A dict's text, or a view's: the views that a recording has are of a mapping that it has read."""
+    if is_a(args[0], dict):
+        r.read_content(args[0])
+        if by_keys(func) and not r.read_mapping(args[0], True):
+            r.stop("object-read", f"text of {type(args[0]).__qualname__}, which has keys of its own")
+        shown = [part for item in dict.items(args[0]) for part in item]
+    else:
+        shown = items_of(r, args[0])
+    for part in shown:
+        text(r, part, "__repr__")
 
 
 add(stops("object-read"), "random", *slots(dict, "__sizeof__"))
@@ -46,9 +58,14 @@ def dict_getitem(r, func, args, kwargs):
         r.special("__missing__", (mapping, key))
 
 
-@rule(*slots(dict, "__iter__ __reversed__ copy keys values items"), kind="allocates")
+@rule(*slots(dict, "__iter__ __reversed__ keys values items"), kind="allocates")
 def dict_content(r, func, args, kwargs):
     r.read_content(args[0])
+
+
+@rule(dict.copy, kind="allocates")
+def dict_copy(r, func, args, kwargs):
+    r.read_mapping(args[0], by_keys(func))
 
 
 @rule(*slots(dict, "__eq__ __ne__"))
@@ -76,7 +93,7 @@ add(nothing, "pure", *slots(dict, "__lt__ __le__ __gt__ __ge__"))
 def dict_union(r, func, args, kwargs):
     if all(is_a(arg, dict) for arg in args):
         for arg in args:
-            r.read_content(arg)
+            r.read_mapping(arg, by_keys(func))
 
 
 @rule(dict.__dict__["fromkeys"], kind="allocates")
@@ -192,32 +209,29 @@ def changed_at_end(r, owner, keys, more=()):
     r.at_end(found)
 
 
-def merged(r, others, kwargs):
-    """The pairs of which dict(*others, **kwargs) is made; None when an iterator will tell."""
+def merged(r, others, kwargs, keys=False):
+    """The pairs of which dict(*others, **kwargs) is made; None when an iterator will tell. *keys*: see by_keys()."""
     new = []
     for other in others:
-        part = entries(r, other)
+        part = entries(r, other, keys)
         if part is None:
             return None
         new += part
     return new + list(kwargs.items())
 
 
-def entries(r, source):
+def entries(r, source, keys=False):
     """The entries of a mapping, or of an iterable of pairs, as pairs: a dict of them would hash the keys."""
-    if is_a(source, dict):
-        r.type_lookup(type(source), "__iter__")
-        r.type_lookup(type(source), "keys")
-        if type(source).__iter__ not in (dict.__iter__, OrderedDict.__iter__):
-            return None
-        r.read_content(source)
-        return list((OrderedDict if is_a(source, OrderedDict) else dict).items(source))
     if type(source) is types.MappingProxyType:
         internal(r, source)
-        return entries(r, r.behind_proxy(source))
-    if hasattr(type(source), "keys"):
-        r.read_attr(source, "keys")
-        r.type_lookup(type(source), "__getitem__")
+        return entries(r, r.behind_proxy(source), keys)
+    if is_a(source, dict):
+        if r.read_mapping(source, keys):
+            return list((OrderedDict if is_a(source, OrderedDict) else dict).items(source))
+        return None
+    r.read_attr(source, "keys")
+    if hasattr(type(source), "keys") or r.own_attribute(source, "keys") is not ABSENT:
+        r.read_mapping(source)
         return None
     pairs = items_of(r, source)
     if pairs is None:
@@ -283,4 +297,4 @@ def dict_init(r, func, args, kwargs):
     """dict.__init__(self, ...); *self* is None when the type is being called."""
     if args[0] is not None and r.know(args[0]) is not None:
         r.stop("object-write", "dict.__init__ on an outside object")
-    merged(r, args[1:], kwargs)
+    merged(r, args[1:], kwargs, by_keys(func))

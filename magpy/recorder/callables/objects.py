@@ -9,8 +9,8 @@ import types
 
 from magpy.refgraph.graph import ABSENT
 from magpy.recorder.callables.reads import (
-    calls, fixed, internal, is_tensor, items_of, known, nothing, same_or_equal,
-    stops, text, value)
+    calls, compare, fixed, internal, is_tensor, items_of, iterates, known, nothing, operate,
+    same_or_equal, stops, text, value)
 from magpy.recorder.callables.registry import RULES, add, is_a, rule, slots
 
 DATA_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
@@ -113,6 +113,8 @@ def change_attribute(r, obj, name, func, args, new):
         return
     if node.kind == "tensor":
         r.stop("object-write", f"attribute {name!r} of a tensor")
+    if new is ABSENT:
+        r.read_what_goes(node, obj, name, descriptor if slot else ABSENT)
     r.note_write(node)
     r.effect(func, args)
     r.written_key(node, "member" if slot else "attr", descriptor if slot else name)
@@ -354,6 +356,9 @@ def namespace_method(r, func, args, kwargs):
                 same_or_equal(r, item, vars(args[1])[name])
 
 
+PLAIN_METHODS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
 @rule(types.MappingProxyType, types.MappingProxyType.__new__, kind="allocates")
 def mapping_proxy(r, func, args, kwargs):
     r.read_content(args[-1])
@@ -365,9 +370,17 @@ def proxy_method(r, func, args, kwargs):
     """A proxy hands on to its mapping, which the recording knows: it was read when the proxy
     was made, or is a class's own dict."""
     internal(r, args[0])
-    mapping = r.behind_proxy(args[0])
-    if type(mapping) is dict:
-        r.call(getattr(dict, func.__name__), (mapping, *args[1:]), kwargs)
-    else:
-        for arg in args[1:]:
-            value(r, arg)
+    mapping, name = r.behind_proxy(args[0]), func.__name__
+    if name in ("__or__", "__ror__"):
+        other = r.behind_proxy(args[1])
+        operate(r, "or", *((mapping, other) if name == "__or__" else (other, mapping)))
+    elif name in ("__eq__", "__ne__"):
+        compare(r, mapping, args[1], name)
+    elif name in ("get", "keys", "values", "items", "copy", "__reversed__"):
+        r.read_attr(mapping, name)
+        method = r.type_lookup(type(mapping), name)
+        if r.own_attribute(mapping, name) is not ABSENT or not is_a(method, PLAIN_METHODS):
+            r.stop("object-read", f"{name} of {type(mapping).__qualname__}, behind a proxy")
+        calls(r, method, (mapping, *args[1:]), kwargs)
+    elif not r.special(name, (mapping, *args[1:])) and name in ("__contains__", "__iter__"):
+        iterates(r, mapping)

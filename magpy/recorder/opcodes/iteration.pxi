@@ -90,17 +90,27 @@ cdef int dict_update(Recorder r, const PyExecState_EventInfo *e) except -1:
     return 0
 
 
-cdef read_mapping(Recorder r, obj):
-    """dict.update(obj): a dict's entries, or keys() and items."""
+cdef object DICT_ITER = dict.__iter__
+cdef object DICT_GETITEM = dict.__getitem__
+cdef object DICT_KEYS = (dict.keys, OrderedDict.keys)
+
+
+cdef bint read_mapping(Recorder r, obj, bint by_keys=False) except -1:
+    """C code takes the entries of a mapping (dict_merge() of Objects/dictobject.c): directly those of a dict that
+    iterates as dict does, unless *by_keys*, and else by obj.keys() and obj[key]. True when what comes is what the dict
+    holds, so that no code of the user's runs."""
     if type(obj) is types.MappingProxyType and r.is_internal(obj):
         obj = behind_proxy(obj)
     if PyDict_Check(obj):
         read_content(r, obj)
-        if look_up_type(r, type(obj), "__iter__") not in (dict.__iter__, OrderedDict.__iter__):
-            read_attribute(r, obj, "keys")
-            look_up_type(r, type(obj), "__getitem__")
+        if type(obj) is dict or not by_keys and look_up_type(r, type(obj), "__iter__") is DICT_ITER:
+            return True
     elif r.know(obj) is not None and not magpy_is_heap_type(type(obj)):
         r.stop("object-read", f"entries of {type(obj).__name__}")
-    else:
-        read_attribute(r, obj, "keys")
-        look_up_type(r, type(obj), "__getitem__")
+    read_attribute(r, obj, "keys")
+    getter = look_up_type(r, type(obj), "__getitem__")
+    if not PyDict_Check(obj):
+        return False
+    look_up_type(r, type(obj), "__missing__")
+    return getter is DICT_GETITEM and own_attribute(obj, "keys") is ABSENT and (
+        look_up_type(r, type(obj), "keys") in DICT_KEYS)
