@@ -6,6 +6,7 @@ warned, and torch's random state.
 """
 import contextlib
 import dataclasses
+import gc
 import io
 import sys
 import warnings
@@ -96,6 +97,7 @@ def run(program, compile_with, verdict=None):
     steps = []
     codes = [code_of(text, "<step>") for text in program.steps]     # a change of the filters forgets what was warned
     source = code_of(program.source, "<source>")
+    collect = gc.collect if "weakref" in program.source else int    # who is dead then is no matter of time
     try:
         with quiet() as (printed, warned):
             try:
@@ -105,7 +107,7 @@ def run(program, compile_with, verdict=None):
                 raise Invalid(error) from error
             for code in codes:
                 before = counts(names["run"])
-                steps.append(step(code, names, printed, warned))
+                steps.append(step(code, names, printed, warned, collect))
                 steps[-1].outcome = outcome(before, counts(names["run"]))
         if verdict is not None and isinstance(names["run"], compiled.Compiled):
             verdict.stops = list(compiled.table_of(names["run"]).history.stops)
@@ -126,13 +128,14 @@ def unheard():
         sys.unraisablehook = before
 
 
-def step(code, names, printed, warned):
+def step(code, names, printed, warned, collect):
     error = None
     names.pop("result", None)
     try:
         exec(code, names)
     except Exception as raised:
         error = snapshot.message(raised)
+    collect()
     seen = snapshot.Snapshot(MODULE)
     if "result" in names:
         seen.visit(names["result"], "result")

@@ -244,5 +244,5 @@ def first_difference(ours, theirs):
 
 
 def message(error):
-    """An exception's text without addresses."""
-    return type(error).__qualname__, ADDRESS.sub("0x", str(error))
+    """An exception's text without addresses, and a compiled function by the name that a function has."""
+    return type(error).__qualname__, ADDRESS.sub("0x", str(error)).replace("'CompiledFunction'", "'function'")

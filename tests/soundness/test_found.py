@@ -545,3 +545,62 @@ def test_list_with_an_iter_of_its_own_extended_by_itself():
             items.extend(items)
             return x
     """, "L.__iter__ = lambda s: iter([5])", "result = run(T(1))", "result = run(T(1))", "result = run(T(1))")
+
+
+DELETIONS = {"statement": "del o.a", "delattr": "delattr(o, 'a')", "object.__delattr__": "object.__delattr__(o, 'a')"}
+OWNERS = {
+    "instance": "o = SimpleNamespace(a=1)",
+    "slot": "class S: __slots__ = ('a',)\n        o = S()\n        o.a = 1",
+    "module": "import types\n        o = types.ModuleType('m')\n        o.a = 1",
+    "class": "class o: a = 1",
+    "nn.Module": "o = nn.Module()\n        o.a = 1",
+}
+
+
+@pytest.mark.parametrize("deletion, owner", [
+    (deletion, owner) for deletion in DELETIONS for owner in OWNERS
+    if deletion != "object.__delattr__" or owner != "class"])
+def test_attribute_deleted_that_may_not_be_there(deletion, owner):
+    same(f"""
+        {OWNERS[owner]}
+        def target(x):
+            try:
+                {DELETIONS[deletion]}
+            except AttributeError:
+                return x + 2
+            return x + 1
+    """, "result = run(T(1))", "result = run(T(1))", "o.a = 1", "result = run(T(1))", "o.a = 1",
+         "result = run(T(1))", outcomes=["capture", "stop", "", "hit", "", "hit"])
+
+
+COPIES = {
+    "union": "{'q': 1} | d", "union of it": "dict(d | {'q': 1})", "dict": "dict(d)", "OrderedDict": "OrderedDict(d)",
+    "copy": "dict.copy(d)", "display": "{**d}", "call": "(lambda **k: k)(**d)", "update": "dict_of(d)",
+    "union of a proxy": "types.MappingProxyType(d) | {}", "proxy": "types.MappingProxyType(d)['a']",
+    "copy of a proxy": "dict(types.MappingProxyType(d).copy())", "text": "repr(d)",
+}
+OWN_WAYS = {
+    "iteration": "D.__iter__ = lambda s: iter(['a'])", "keys": "D.keys = lambda s: ['a']",
+    "items": "D.__getitem__ = lambda s, k: 9",
+    "iteration and items": "D.__iter__ = lambda s: iter(['a']); D.__getitem__ = lambda s, k: 9",
+    "keys of the instance": "d.keys = lambda: ['b']",
+    "iteration and keys of the instance": "D.__iter__ = lambda s: iter(['a']); d.keys = lambda: ['b']",
+}
+
+
+@pytest.mark.parametrize("base", ["dict", "OrderedDict", "defaultdict"])
+@pytest.mark.parametrize("copy", COPIES)
+def test_entries_copied_by_c_code_of_a_dict_that_gets_ways_of_its_own(copy, base):
+    for way in OWN_WAYS.values():
+        same(f"""
+            import types
+            class D({base}): pass
+            d = D()
+            d["a"], d["b"] = 1, 2
+            def dict_of(d):
+                new = {{}}
+                new.update(d)
+                return new
+            def target(x):
+                return x, {COPIES[copy]}
+        """, "result = run(T(1))", "result = run(T(1))", way, "result = run(T(1))", "result = run(T(1))")
