@@ -48,7 +48,7 @@ class Fake:
 
     def know(self, obj):
         if any(obj is each for each in self.outside):
-            return types.SimpleNamespace(path="o", const=False, kind="object", obj=obj, written=False)
+            return types.SimpleNamespace(path="o", const=False, kind="object", obj=obj, written=False, done=None)
         return None
 
     def note(self, obj, *rest):

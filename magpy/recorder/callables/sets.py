@@ -83,16 +83,21 @@ def set_change(r, func, args, kwargs):
 
 
 def taken_back(r, node, item):
-    """Was *item* put into this outside set by the recording, as the last thing done to it?
-    Then nothing is left to redo: how `reprlib.recursive_repr` marks what it is at."""
-    for i in range(len(r.effects) - 1, -1, -1):
-        effect = r.effects[i]
-        if effect.args and effect.args[0] is node.obj:
-            if effect.func is set.add and effect.args[1] == item and item not in node.snapshot:
-                del r.effects[i]
-                return True
-            break
-    return False
+    """Did the recording put *item* into this outside set, as the last thing done to it, when it was not there?
+    Then nothing is left to redo: how `reprlib.recursive_repr` marks what it is at. Only where it has
+    asked what is in there: else a guard says nothing of the item."""
+    if node.done != "content" or not fixed(item):
+        return False
+    done = [i for i, effect in enumerate(r.effects) if effect.args and effect.args[0] is node.obj]
+    if not done or r.effects[done[-1]].func is not set.add or r.effects[done[-1]].args[1] != item:
+        return False
+    before = set(node.snapshot)
+    for i in done[:-1]:
+        r.effects[i].func(before, *r.effects[i].args[1:])
+    if item in before:
+        return False
+    del r.effects[done[-1]]
+    return True
 
 
 @rule(set.remove, set.pop, set.clear, kind="mutates")
