@@ -504,6 +504,7 @@ for _ in range(4):
 print(magpy.explain(f).captures, flush=True)
 # no program does this: the content of a cell is changed behind everybody's back
 new = 5.0
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(new))
 ctypes.c_void_p.from_address(id(plain.__closure__[0]) + object.__basicsize__).value = id(new)
 f(torch.ones(2))
 print("not seen", flush=True)
