@@ -98,6 +98,8 @@ class _Twin:
             return f"not unique({', '.join(f'v{slot}' for slot in instr.key)})"
         if op == "apart":
             return f"not apart({instr.expected!r}, {', '.join(f'v{slot}' for slot in instr.key)})"
+        if op == "lacks":
+            return f"not lacks({', '.join(f'v{slot}' for slot in instr.key)})"
         if op == "quiet":
             return f"not quiet({value}, {', '.join(map(repr, instr.expected))})"
         if op == "tensor":

@@ -70,6 +70,8 @@ class _Failure:
             return self.storages(instr)
         if instr.check == "apart":
             return self.shared_dict(instr)
+        if instr.check == "lacks":
+            return instr.text, f"did not have {self.path(instr.key[1])} as a key"
         found, value = self.program.probe(i, *self.call)
         if found < 0:
             return instr.text, f"was {_expectation(instr)}, cannot be read now{self.source(instr)}"

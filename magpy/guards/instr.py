@@ -16,7 +16,7 @@ which sits in the program's frame already and costs nothing a run):
     fn             -              the compiled callable
     const          object         the object itself
     slot           -              what is in slot src
-    slots          slots          none; goes with the checks "alias", "unique" and "apart"
+    slots          slots          none; goes with the checks "alias", "unique", "apart" and "lacks"
     attr           name           the instance's own attribute: no descriptor, no type
     dict           leaf           item of a dict, no user __getitem__ or __missing__
     list, tuple    i              element (negative: from the end)
@@ -54,6 +54,7 @@ Checks (``expected``):
     unique    -                no two of the slots hold the same object
     apart     (written, is    what was written shares its dict with no other slot: a slot holds
               dict) for each  a dict, or an object that has its attributes in one
+    lacks     -                the object in the second slot is no key of the dict in the first
     quiet     (last,          this reference (content: all that the object has) is going to be
               content)        dropped, if there is one; at the last: nothing has a finalizer or
                               weak references of what dies with all these
@@ -69,7 +70,7 @@ LOADS = ("state", "arg", "kwarg", "fn", "const", "slot", "slots", "attr", "dict"
          "type_mro", "key", "call", "deque", "deref")
 
 CHECKS = ("none", "is", "type", "leaf", "absent", "tensor", "same", "distinct", "len",
-          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart", "quiet",
+          "keys", "set", "truth", "alias", "unique", "state", "buffer", "apart", "lacks", "quiet",
           "frozen")
 
 

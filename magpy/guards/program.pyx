@@ -357,7 +357,7 @@ cdef class _Builder:
             raise TypeError("the key is a C function, or a cached one with its arguments")
 
     cdef set_expected(self, Instr *native, load, key, check, expected):
-        if (check in ("alias", "unique", "apart")) != (load == "slots") or (check == "state") != (load == "state"):
+        if (check in ("alias", "unique", "apart", "lacks")) != (load == "slots") or (check == "state") != (load == "state"):
             raise ValueError(f"the load {load!r} does not go with the check {check!r}")
         self.owner.keep.append(expected)
         if check in ("leaf", "keys", "set"):
@@ -383,6 +383,8 @@ cdef class _Builder:
             self.set_apart(native, key, expected)
         elif check == "unique":
             self.set_alias(native, key, range(len(key)))
+        elif check == "lacks":
+            self.set_alias(native, key, range(2))
         else:
             if check == "type" and not isinstance(expected, type):
                 raise TypeError("a class is expected")

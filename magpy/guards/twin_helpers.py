@@ -197,10 +197,15 @@ def apart(flags, *values):
     return all(counts[id(each)] < 2 for each, (written, _) in zip(held, flags) if written and each is not None)
 
 
+def lacks(mapping, key):
+    """A key that hashes by its address."""
+    return isinstance(mapping, dict) and type(key).__hash__ is object.__hash__ and not dict.__contains__(mapping, key)
+
+
 HELPERS = {function.__name__: function for function in (
     own, item, element, deque_element, key_at, cell, closure, member, instance_dict,
     type_lookup, type_own, type_mro, equal, has_keys, has_content, len_of, truth_of,
-    distinct, storages, unique, deref, same_buffer, apart, quiet)}
+    distinct, storages, unique, deref, same_buffer, apart, lacks, quiet)}
 HELPERS["ABSENT"] = ABSENT
 HELPERS |= {name: value for name, value in vars(builtins).items()
             if isinstance(value, (type, types.BuiltinFunctionType))}

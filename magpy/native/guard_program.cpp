@@ -181,6 +181,21 @@ PyObject *own_dict(PyObject *obj) {
     return place == nullptr ? nullptr : *place;
 }
 
+/* Is the object in the second slot, which hashes by its address, no key of the dict in the first? */
+static bool match_lacks(const Alias &alias, PyObject *const *frame) {
+    PyObject *dict = frame[alias.slots[0]], *key = frame[alias.slots[1]];
+    if (dict == nullptr || key == nullptr || !PyDict_Check(dict)
+        || Py_TYPE(key)->tp_hash != PyBaseObject_Type.tp_hash) {
+        return false;
+    }
+    PyObject *value = _PyDict_GetItem_KnownHash(dict, key, PyObject_GenericHash(key));
+    if (value == nullptr && PyErr_Occurred()) {
+        PyErr_Clear();
+        return false;
+    }
+    return value == nullptr;
+}
+
 /* Nothing that was written (group bit 1) shares its dict with anything else. A slot holds an
    object with attributes, or (group bit 2) a dict itself. */
 static bool match_apart(const Alias &alias, PyObject *const *frame) {
@@ -340,6 +355,8 @@ static bool check_slow(const Instr &instr, PyObject *value, Run &run) {
         return match_alias(*instr.expected.alias, run.frame, false);
     case Check_apart:
         return match_apart(*instr.expected.alias, run.frame);
+    case Check_lacks:
+        return match_lacks(*instr.expected.alias, run.frame);
     case Check_quiet:
         if (value != nullptr) {
             run.dropped.push_back({value, (instr.expected.number & 1) != 0});

@@ -35,7 +35,7 @@ namespace magpy {
     V(type_own) V(type_mro) V(key) V(call) V(deque) V(deref)
 #define MAGPY_FOREACH_CHECK(V)                                                       \
     V(none) V(is) V(type) V(leaf) V(absent) V(tensor) V(same) V(distinct) V(len)     \
-    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart) V(quiet) \
+    V(keys) V(set) V(truth) V(alias) V(unique) V(state) V(buffer) V(apart) V(lacks) V(quiet) \
     V(frozen)
 
 #define V(NAME) Load_##NAME,

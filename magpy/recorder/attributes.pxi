@@ -450,11 +450,11 @@ cdef read_what_goes(Recorder r, Node node, obj, str name, slot):
         if node.written_keys is None or ("attr", name) not in node.written_keys:
             r.edge(None, "type_own", (obj, name), OWN_NAMES(obj).get(name, ABSENT), f"{node.path}.{name}")
     elif PyModule_Check(obj):
-        r.edge(node, "dict", name, dict_of_module(obj).get(name, ABSENT), f"{node.path}.{name}")
+        r.existence(node, "dict", name, dict_of_module(obj).get(name, ABSENT), f"{node.path}.{name}")
     elif slot is not ABSENT:
-        read_member(r, node, slot, field_value(obj, slot), f"{node.path}.{name}")
+        r.existence(node, "member", slot, field_value(obj, slot), f"{node.path}.{name}")
     else:
-        r.edge(node, "attr", name, own_attribute(obj, name), f"{node.path}.{name}")
+        r.existence(node, "attr", name, own_attribute(obj, name), f"{node.path}.{name}")
 
 
 cdef write_on(Recorder r, node, obj, setter, str name, value, slot=ABSENT):

@@ -265,10 +265,13 @@ cdef read_key(Recorder r, mapping, key):
             return          # made during the call: nothing outside can be equal to it
         if r.know(key) is None or not hashed_in_c(key):
             r.stop("dict-key", f"{node.path} looked up by a {type(key).__name__}")
-        know_key(r, key)
     content = content_of(node)
     check_keys(r, node, content)
     value = dict_get(content, key, ABSENT)
+    if value is ABSENT and r.own_key(key) is not None:
+        r.observe_identity(key)
+    elif not is_fixed_key(key):
+        know_key(r, key)        # the dict holds it, and so may a guard
     r.edge(node, "dict", key, value, item_path(node, key))
 
 

@@ -320,6 +320,16 @@ cdef class Recorder:
         self.seen[mark] = True
         return self.add_edge(parent, op, key, value, text)
 
+    cdef existence(self, Node parent, str op, key, value, str text):
+        """Whether (op, key) of *parent* is there matters, and not what it is."""
+        cdef object mark = (parent.index, op, key)
+        if (value is ABSENT or mark in self.seen or parent.changed is not None or parent.owner is not None
+                or parent.written_keys is not None and (op, key) in parent.written_keys):
+            self.edge(parent, op, key, value, text)
+        else:
+            self.read_after = len(self.effects)
+            self.edges.append(new_edge((op, key), parent, ("none", None), None, text))
+
     cdef Node read_written(self, Node parent, str op, key, str text, value):
         """A read after a write. If the write was an increment, the value seen depends
         on the one before: that one is guarded now."""
@@ -335,7 +345,11 @@ cdef class Recorder:
         cdef tuple load = (op, key)
         cdef Node node
         if value is ABSENT:
-            self.edges.append(new_edge(load, parent, ("absent", None), None, text))
+            node = self.own_key(key) if op == "dict" else None
+            if node is not None:
+                self.edges.append(new_edge(("slots", (parent, node)), None, ("lacks", None), None, text))
+            else:
+                self.edges.append(new_edge(load, parent, ("absent", None), None, text))
             return None
         if is_leaf(value):
             self.edges.append(new_edge(load, parent, ("leaf", value), None, text))
@@ -357,6 +371,13 @@ cdef class Recorder:
             self.edges.append(new_edge(load, parent, ("is", value), None, text))
             return self.new_node(value, kind_of(value), text, True)
         return self.add_node(load, parent, value, text)
+
+    cdef Node own_key(self, key):
+        """The node of a key that hashes by its address and that no guard may hold, or None."""
+        if type(key) is str or is_fixed_key(key) or not magpy_hashes_by_identity(key):
+            return None
+        cdef Node node = self.find(key)
+        return None if node is None or node.const else node
 
     cdef bint found_in_namespace(self, Node parent, str op, value):
         """Functions found in a module or a class are guarded by identity; functions

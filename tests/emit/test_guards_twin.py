@@ -212,6 +212,18 @@ def test_apart():
     assert both(lowered, None, (5, (), {}), {}) == []                   # neither has attributes
 
 
+def test_lacks():
+    b = Build(state=False)
+    nodes = tuple(b.edge("arg", i, None, "none", None, f"arg[{i}]", object()) for i in range(2))
+    b.edge("slots", nodes, None, "lacks", None, "arg[0][arg[1]]")
+    lowered, key = b.lower(), Holder()
+    assert both(lowered, None, ({Holder(): 1}, key), {}) == []
+    assert both(lowered, None, ({key: 1}, key), {}) is None
+    assert both(lowered, None, ([], key), {}) is None
+    for hashed_otherwise in ("k", [], 2):
+        assert both(lowered, None, ({}, hashed_otherwise), {}) is None
+
+
 def test_quiet():
     b = Build(state=False)
     first = b.edge("arg", 0, None, "none", None, "arg[0]", object())

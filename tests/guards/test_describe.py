@@ -120,7 +120,7 @@ def test_texts_of_checks(op, expected, value, text):
 
 
 def test_every_check_has_a_text():
-    elsewhere = {"none", "same", "distinct", "alias", "unique", "state", "apart", "quiet"}    # below
+    elsewhere = {"none", "same", "distinct", "alias", "unique", "state", "apart", "lacks", "quiet"}    # below
     assert {op for op, *_ in TEXTS} | elsewhere == set(CHECKS)
 
 
@@ -268,6 +268,12 @@ def test_patterns_name_the_first_pair():
     apart = Instr("slots", -1, (0, 1), "alias", (0, 1), -1, "storage of arg[0]")
     assert miss([*loads(2), apart], (X, X[1:])) == "arg[0] and arg[1]: did not share memory, do now"
     assert miss([*loads(2), together], (X, X.clone())) == "arg[0] and arg[1]: shared memory, do not now"
+
+
+def test_a_key_that_a_dict_has_now():
+    key = Holder()
+    check = [*loads(2), Instr("slots", -1, (0, 1), "lacks", None, -1, "arg[0][Apart]")]
+    assert miss(check, ({key: 1}, key)) == "arg[0][Apart]: did not have arg[1] as a key"
 
 
 def test_shared_dicts_name_the_first_pair():

@@ -396,6 +396,25 @@ def test_unique(make):
     assert program(0).run(None, (), None) == []
 
 
+def test_lacks(make):
+    program = make.program(*[("arg", -1, i, "none", None, i) for i in range(2)],
+                           ("slots", -1, (0, 1), "lacks", None, -1), nargs=2, nslots=2)
+    key = Plain()
+    assert program.run(None, ({Plain(): 1, "k": 2}, key), None) == []
+    assert program.run(None, ({key: 1}, key), None) is None
+    assert program.run(None, (Plain(), key), None) is None
+    for hashed_otherwise in ("k", [], 2):
+        assert program.run(None, ({}, hashed_otherwise), None) is None
+
+    class Raises:
+        __hash__ = object.__hash__
+
+        def __eq__(self, other):
+            raise AssertionError("not asked: its hash is another")
+
+    assert program.run(None, ({Raises(): 1}, key), None) == []
+
+
 def test_apart(make):
     class Sized(int):
         pass

@@ -604,3 +604,53 @@ def test_entries_copied_by_c_code_of_a_dict_that_gets_ways_of_its_own(copy, base
             def target(x):
                 return x, {COPIES[copy]}
         """, "result = run(T(1))", "result = run(T(1))", way, "result = run(T(1))", "result = run(T(1))")
+
+
+@pytest.mark.parametrize("owner", ["instance", "nn.Module", "slot", "module"])
+def test_value_of_an_attribute_deleted_does_not_matter(owner):
+    same(f"""
+        {OWNERS[owner]}
+        def target(x):
+            try:
+                del o.a
+            except AttributeError:
+                return x + 2
+            return x + 1
+    """, "result = run(T(1))", "o.a = 5", "result = run(T(1))", "o.a = T(3)", "result = run(T(1))",
+         outcomes=["capture", "", "hit", "", "hit"])
+
+
+def test_object_that_is_no_key_is_not_held():
+    """The guard asks for the object of the call, whichever it is."""
+    same("""
+        reg, weak = {}, []
+        class C: pass
+        def target(x, key):
+            return x + reg.get(key, 4)
+    """, "k = C(); weak.append(weakref.ref(k)); result = run(T(1), k)", "k = None", "alive = [w() is None for w in weak]",
+         "k = C(); result = run(T(1), k)", "reg[k] = 1", "result = run(T(1), k)", "k = C(); result = run(T(1), k)",
+         outcomes=["capture", "", "", "hit", "", "capture", "hit"])
+
+
+def test_set_that_had_an_item_put_in_and_taken_out():
+    same("""
+        s = {5}
+        def target(x):
+            s.add(1)
+            s.discard(1)
+            return x
+    """, "result = run(T(1))", "result = run(T(1))", "s.add(1)", "result = run(T(1))", "result = run(T(1))",
+         outcomes=["capture", "hit", "", "hit", "hit"])
+
+
+def test_set_that_had_an_item_put_in_twice_and_taken_out():
+    for asks in ("", "5 in s"):
+        same(f"""
+            s = {{5}}
+            def target(x):
+                {asks or "pass"}
+                s.update([1, 2])
+                s.add(1)
+                s.discard(1)
+                return x
+        """, "result = run(T(1))", "s = {5}", "result = run(T(1))", outcomes=["capture", "", "hit"])
