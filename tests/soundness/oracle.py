@@ -161,7 +161,12 @@ def quiet():
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, category, *rest: warned.append((category.__name__, str(message)))
-        yield printed, warned
+        always = torch.is_warn_always_enabled()
+        torch.set_warn_always(True)     # torch says some things once in a process: the eager run would, the compiled one not
+        try:
+            yield printed, warned
+        finally:
+            torch.set_warn_always(always)
 
 
 _codes = {}
