@@ -3,7 +3,7 @@
 
 cdef int enter_annotated(Recorder r, const PyExecState_EventInfo *e, func) except -1:
     found = ANNOTATED.get(id(func))
-    if found is None:
+    if found is None or found[0]() is not func:
         return 0
     know_by_identity(r, func)
     args, kwargs = arguments_of(e, func.__code__)
