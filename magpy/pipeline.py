@@ -6,7 +6,8 @@ when somebody listens, and names the stage in what goes wrong.
 
 `describe` runs while the recorder still knows which objects the call made
 (``record(finish=...)``); the rest runs afterwards, so that a backend's own Python is
-never taken for the user's.
+never taken for the user's. The garbage collector waits until the backend's turn: all that
+a capture makes is alive until then.
 """
 
 import time
@@ -23,7 +24,7 @@ from magpy.emit import mock, replay
 from magpy.errors import BackendError
 from magpy.fxgraph import builder
 from magpy.fxgraph.outcome import OutcomeChanged
-from magpy.fxgraph.text import text_of
+from magpy.fxgraph.text import ready, text_of
 from magpy.guards.program import GuardProgram
 from magpy.reasons import StopCapture
 from magpy.refgraph.nodes import Edge
@@ -119,6 +120,7 @@ def build_guards(job):
     recording, lowered = job.recording, job.lowered
     job.guards = GuardProgram(lowered.instrs, len(recording.args), tuple(recording.kwargs),
                               lowered.nslots, lowered.want)
+    recording.forget_reads()       # the garbage collector would look at them all
 
 
 def compile_graph(job):
@@ -128,9 +130,9 @@ def compile_graph(job):
     inputs = [examples.as_recorded(node.obj, node.meta) for node in job.inputs]
     if any(example is None for example in inputs):
         logs.warn("captures", "%s: the graph runs as it is: the call gave an input another form", job.title)
-        job.graph = eager.compile_graph(job.built.gm, inputs)
+        job.graph = ready(eager.compile_graph(job.built.gm, inputs))
     else:
-        job.graph = job.settings.compiler()(job.built.gm, inputs)
+        job.graph = ready(job.settings.compiler()(job.built.gm, inputs))
 
 
 def make_entry(job):
@@ -148,7 +150,8 @@ def guards_until_stop(recording):
 
 
 DESCRIBE = (describe,)
-REST = (build_graph, freeze, emit_mock, lower, build_guards, compile_graph, make_entry)
+BUILD = (build_graph, freeze, emit_mock, lower, build_guards)
+COMPILE = (compile_graph, make_entry)
 
 # What a stage's log topic shows of the job.
 _DUMPS = {

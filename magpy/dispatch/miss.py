@@ -5,6 +5,9 @@ fails costs time and a line in `magpy.explain`; only ``fullgraph=True`` turns it
 an error, and then after the call, since the user's own exception comes first.
 """
 
+import contextlib
+import gc
+
 from magpy import config, counters, logs, reasons
 from magpy.dispatch import compiled, entry
 from magpy.errors import BackendError, CaptureError, describe_stop
@@ -94,14 +97,18 @@ def call_captured(table, args, kwargs):
         if recording.stop.reason in DELIBERATE:
             remember_stop(table, recording)
 
-    compiled.enter_recording()
-    try:
-        recording = record(table.fn, args, kwargs, finish, on_stop, checks_pay(table))
-    finally:
-        compiled.leave_recording()
+    with collector_waits():
+        compiled.enter_recording()
+        try:
+            recording = record(table.fn, args, kwargs, finish, on_stop, checks_pay(table))
+        finally:
+            compiled.leave_recording()
+        if recording.stop is None and trouble.stop is None:
+            with trouble:
+                pipeline.run(pipeline.BUILD, job)
     if recording.stop is None and trouble.stop is None:
         with trouble:
-            pipeline.run(pipeline.REST, job)
+            pipeline.run(pipeline.COMPILE, job)
     stop = recording.stop or trouble.stop
     trouble.error = trouble.error or recording.fault
     if stop is None:
@@ -111,6 +118,18 @@ def call_captured(table, args, kwargs):
     job = finish = on_stop = None
     recording.release()
     return outcome(table, recording, stop, trouble)
+
+
+@contextlib.contextmanager
+def collector_waits():
+    """The garbage collector does not run."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def outcome(table, recording, stop, trouble):

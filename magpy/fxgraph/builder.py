@@ -17,6 +17,7 @@ import torch
 import torch.fx
 
 from magpy.fxgraph import check
+from magpy.fxgraph.text import module_of
 from magpy.fxgraph.values import FACTS, OPAQUE, PART
 from magpy.recorder.torch_mode import InputRef, OpRef
 
@@ -136,7 +137,7 @@ class _Builder:
     def finish(self, outputs):
         self.graph.output(tuple([self.value(ref) for ref in outputs]))
         check.check(self.graph, len(self.inputs), len(outputs))
-        return torch.fx.GraphModule(torch.nn.Module(), self.graph)
+        return module_of(self.graph)
 
 
 def _references(value, found):

@@ -1,4 +1,7 @@
-"""The Python code of a graph module, as text that does not outlive it.
+"""The Python code of a graph module: compiled when it is called, as text that does not outlive it.
+
+Most compilers read the graph and never call its forward: torch's lazy graph module, which Dynamo hands
+to backends as well, compiles it at the first call.
 
 torch.fx registers the source of every module that it compiles with linecache, for ever.
 A process that compiles again and again would so keep every graph's text; here it goes
@@ -8,13 +11,29 @@ when the module goes.
 import linecache
 import weakref
 
+import torch
 from torch.fx import graph_module
+from torch.fx._lazy_graph_module import _LazyGraphModule
+
+
+def module_of(graph):
+    """A GraphModule without attributes that runs *graph*."""
+    return _LazyGraphModule(torch.nn.Module(), graph)
+
+
+def ready(function):
+    """*function*; a graph module's forward that is not compiled yet is compiled now, not asked for at each call."""
+    if getattr(function, "__func__", None) is _LazyGraphModule.forward:
+        gm = function.__self__
+        gm.real_recompile()
+        return gm.forward
+    return function
 
 
 def text_of(gm):
     """The code of *gm*'s forward as it is now."""
     weakref.finalize(gm, _forget, type(gm), _file_of(type(gm))).atexit = False
-    return gm.code.strip()
+    return gm.graph.python_code("self").src.strip()
 
 
 def _file_of(cls):

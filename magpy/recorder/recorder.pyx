@@ -139,7 +139,7 @@ cdef class Recorder:
         self.all_nodes = recording.nodes
         self.edges = recording.edges
         self.effects = recording.effects
-        self.seen = {}
+        self.seen = recording.seen
         self.tensors = []
         self.keep = []
         self.identity_observed = []

@@ -87,7 +87,7 @@ class Recording:
     """
 
     __slots__ = ("fn", "args", "kwargs", "result", "exception", "stop", "nodes",
-                 "edges", "effects", "tape", "table", "state", "recorder",
+                 "edges", "seen", "effects", "tape", "table", "state", "recorder",
                  "events", "seconds", "fault", "outcomes", "draws")
 
     def __init__(self, fn, args, kwargs):
@@ -99,6 +99,7 @@ class Recording:
         self.stop = None
         self.nodes = []
         self.edges = []
+        self.seen = {}          # reference -> True, for those that an edge tells of
         self.effects = []
         self.tape = None
         self.table = None
@@ -109,6 +110,11 @@ class Recording:
         self.draws = []         # Effects: random numbers drawn outside torch, in order
         self.outcomes = False   # may the graph check what depends on tensor data?
         self.fault = None       # the error behind a stop "internal-error"
+
+    def forget_reads(self):
+        """The guards are made: what they were made of is not needed any more."""
+        self.edges.clear()
+        self.seen.clear()
 
     def release(self):
         for node in self.nodes:

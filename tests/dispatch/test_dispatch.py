@@ -282,7 +282,7 @@ def test_a_bug_of_ours_costs_nothing_but_words(seen, monkeypatch, caplog):
 
     def lower(job):
         raise ZeroDivisionError("ours")
-    monkeypatch.setattr(pipeline, "REST", (pipeline.build_graph, pipeline.emit_mock, lower))
+    monkeypatch.setattr(pipeline, "BUILD", (pipeline.build_graph, pipeline.emit_mock, lower))
     f, g = compile_(lambda a: a), compile_(lambda a: a, fullgraph=True)
     assert f(1) == 1 and f(1) == 1
     assert [s.reason for s in magpy.explain(f).stops] == ["internal-error"] * 2
