@@ -162,7 +162,7 @@ def quiet():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, category, *rest: warned.append((category.__name__, str(message)))
         always = torch.is_warn_always_enabled()
-        torch.set_warn_always(True)     # torch says some things once in a process: the eager run would, the compiled one not
+        torch.set_warn_always(True)     # what torch says once in a process is said in both runs
         try:
             yield printed, warned
         finally:
