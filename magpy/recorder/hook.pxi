@@ -9,19 +9,26 @@ cdef extern from "Python.h":
 
 
 cdef int on_event(void *data, const PyExecState_EventInfo *e) noexcept:
-    cdef Recorder r = <Recorder>data
+    # Most instructions are the tape's own, or those of a function that is run and not recorded.
+    if (<Recorder>data).paused:
+        if not (<Recorder>data).handling or e.opcode != RESUME or e.oparg & 3:
+            return 0
+    elif (<Recorder>data).leaf_frame != NULL and e.frame != <_PyInterpreterFrame *>(<Recorder>data).leaf_frame:
+        return 0
+    return on_own_event(<Recorder>data, e)
+
+
+cdef int on_own_event(Recorder r, const PyExecState_EventInfo *e) noexcept:
     cdef Handler handler
     cdef object interrupt = None
     cdef Py_ssize_t edges
     # CPython raises `tracing` while it runs an audit hook or a trace function: code that
     # watches the program and is no part of it.
     if r.paused or PyThreadState_GetUnchecked().tracing:
-        if r.handling and e.opcode == RESUME and not e.oparg & 3 and not PyThreadState_GetUnchecked().tracing:
+        if r.paused and not PyThreadState_GetUnchecked().tracing:
             check_rules_code(r, e)
         return 0
     if r.leaf_frame != NULL:
-        if e.frame != <_PyInterpreterFrame *>r.leaf_frame:
-            return 0
         if r.leaf_until_exit:
             if e.event == PyExecState_UNWIND or (
                     e.event == PyExecState_INSTRUCTION and leaves_frame(e.opcode)):

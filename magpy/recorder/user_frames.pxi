@@ -57,8 +57,9 @@ cdef int note_places(Recorder r, const PyExecState_EventInfo *e, Py_ssize_t firs
 
 
 cdef object place_at(Recorder r, PyCodeObject *code, int offset):
-    """One line of the user's code often makes many edges: the last Place is kept."""
+    """One line of the user's code often makes many edges: the last Place is kept. A named tuple's
+    own __new__ is Python code, which the hook would look at."""
     last = r.last_place
     if last is None or <PyCodeObject *><PyObject *>last.code != code or last.offset != 2 * offset:
-        last = r.last_place = Place(<object><PyObject *>code, 2 * offset)
+        last = r.last_place = tuple.__new__(Place, (<object><PyObject *>code, 2 * offset))
     return last
