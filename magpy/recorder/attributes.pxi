@@ -43,7 +43,17 @@ cdef object look_up_type(Recorder r, cls, str name):
             r.read_after = len(r.effects)
         else:
             r.edge(None, "type_lookup", (cls, name), value, f"{cls.__qualname__}.{name}")
+            note_binding(r, value)
     return value
+
+
+cdef note_binding(Recorder r, value):
+    """What a value found in a class is to those who ask for it by name (a descriptor, and one of data, or
+    just a value) is up to its own class, which may learn it later."""
+    cdef type kind = type(value)
+    if value is not ABSENT and not magpy_is_immutable_type(kind) and not provenance.is_created(<PyObject *>kind):
+        for name in ("__get__", "__set__", "__delete__"):
+            look_up_type(r, kind, name)
 
 
 cdef look_up_in_bases(Recorder r, cls, str name):
@@ -52,6 +62,7 @@ cdef look_up_in_bases(Recorder r, cls, str name):
         value = base.__dict__.get(name, ABSENT)
         if not magpy_is_immutable_type(base) and not provenance.is_created(<PyObject *>base):
             r.edge(None, "type_own", (base, name), value, f"{base.__qualname__}.{name}")
+            note_binding(r, value)
         if value is not ABSENT:
             return
 
@@ -195,8 +206,6 @@ cdef read_data_descriptor(Recorder r, obj, node, descriptor, str name):
         if getter is not None and not PyFunction_Check(getter):
             dispatch_call(r, getter, (obj,), None)
     else:
-        look_up_type(r, kind, "__set__")
-        look_up_type(r, kind, "__delete__")
         read_by_descriptor(r, descriptor, obj)
 
 
@@ -374,6 +383,7 @@ cdef read_super_attribute(Recorder r, cls, self_object, start, str name):
         value = base.__dict__.get(name, ABSENT)
         if not magpy_is_immutable_type(base) and not provenance.is_created(<PyObject *>base):
             r.edge(None, "type_own", (base, name), value, f"{base.__qualname__}.{name}")
+            note_binding(r, value)
         if value is not ABSENT:
             if magpy_has_descr_set(value):
                 read_data_descriptor(r, self_object, r.find(self_object), value, name)
@@ -409,6 +419,11 @@ cdef write_attribute(Recorder r, obj, str name, value):
         if setter is module_setattr and value is not ABSENT:
             write_module_attribute(r, obj, name, value)
         return
+    if PyType_Check(obj) or PyModule_Check(obj):
+        descriptor = look_up_type(r, cls, name)
+        if descriptor is not ABSENT and magpy_has_descr_set(descriptor) and type(descriptor) not in (GETSET, MEMBER):
+            write_data_descriptor(r, obj, None, descriptor, name, value)
+            return
     if PyType_Check(obj):
         if not r.is_internal(obj):
             write_on(r, r.const_node(obj), obj, type_setattr, name, value)

@@ -654,3 +654,71 @@ def test_set_that_had_an_item_put_in_twice_and_taken_out():
                 s.discard(1)
                 return x
         """, "result = run(T(1))", "s = {5}", "result = run(T(1))", outcomes=["capture", "", "hit"])
+
+
+BINDING = """
+    import types
+    class Plain:
+        def __init__(self, v): self.v = v
+    class C:
+        a = Plain(1)
+        def up(self): return self.a
+    class D(C):
+        def up(self): return super().a
+    class Meta(type):
+        a = Plain(3)
+    class K(metaclass=Meta): pass
+    class L(metaclass=Meta): a = 4
+    class M(nn.Module): a = Plain(1)
+    class Mod(types.ModuleType): a = Plain(1)
+    o, p, m, n, mod = C(), C(), M(), M(), Mod("mod")
+    p.a = 7
+    n.__dict__["a"] = 7
+    def put(o):
+        o.a = 2
+    def count():
+        p.a += 1
+    def take():
+        p.a = 7
+        del p.a
+"""
+USES = ["o.a", "p.a", "C.a", "D().up()", "getattr(o, 'a', 0)", "hasattr(o, 'a')", "object.__getattribute__(p, 'a')", "m.a",
+        "n.a", "K.a", "L.a", "mod.a", "put(o)", "put(p)", "put(m)", "put(K)", "put(mod)", "count()", "take()",
+        "setattr(o, 'a', 2)", "object.__setattr__(o, 'a', 2)"]
+WAYS_TO_BIND = ["__get__", "__set__", "__delete__", "__get__ __set__", "__get__ __delete__"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_value_in_a_class_that_becomes_a_descriptor(use):
+    for way in WAYS_TO_BIND:
+        learn = "; ".join(f"Plain.{name} = lambda s, o, v=None: 5" for name in way.split())
+        same(BINDING + f"""
+    def target(x):
+        try:
+            v = {use}
+        except (AttributeError, TypeError):
+            v = -1
+        return x, v.v if type(v) is Plain else v
+        """, "result = run(T(1))", "result = run(T(1))", learn, "result = run(T(1))", "result = run(T(1))")
+
+
+@pytest.mark.parametrize("owner", ["K", "mod"])
+@pytest.mark.parametrize("change", ["{}.a = 3", "setattr({}, 'a', 3)", "del {}.a", "{}.b = 3"])
+def test_data_descriptor_of_a_class_or_a_module(owner, change):
+    """It is asked once, not once more by the replay of a write."""
+    same(f"""
+        import types
+        log = []
+        class D:
+            def __set__(self, o, v): log.append(("D", v))
+        class Meta(type):
+            a = property(lambda s: 1, lambda s, v: log.append(v), lambda s: log.append("gone"))
+            b = D()
+        class K(metaclass=Meta): pass
+        class Mod(types.ModuleType): a, b = Meta.a, Meta.b
+        mod = Mod("mod")
+        def target(x):
+            {change.format(owner)}
+            return x
+    """, "result = run(T(1))", "result = run(T(1))", "D.__set__ = lambda s, o, v: None; Meta.a = Mod.a = 4", "result = run(T(1))",
+         outcomes=["capture", "hit", "", "stop" if "del" in change else "capture"])

@@ -78,7 +78,7 @@ def generic_getattr(r, func, args, kwargs):
 
 
 def is_data_descriptor(found):
-    return found is not ABSENT and hasattr(type(found), "__set__")
+    return found is not ABSENT and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__"))
 
 
 @rule(*slots(object, "__setattr__"), kind="mutates")
