@@ -159,6 +159,10 @@ class StopCapture(Exception):
     """The capture cannot go on. It never reaches the user as it is.
 
     ``detail`` names the thing at fault in a few words (a function's name, a type).
+
+    Its traceback holds the frames it passed, and through them those of the user's code
+    below, whose variables would then live longer than their function. Whoever catches one
+    and keeps it, or takes it from a function that was given it, drops the traceback.
     """
 
     def __init__(self, reason, detail=""):

@@ -77,6 +77,7 @@ cdef int on_own_event(Recorder r, const PyExecState_EventInfo *e) noexcept:
         if len(r.effects) != noted:
             leave_pending(r, <size_t>e.frame, noted, None)
     except StopCapture as stop:
+        stop.__traceback__ = None
         r.note_stop(stop.reason, stop.detail)
     except Exception as error:
         leave_pending(r, <size_t>e.frame, noted, error)
@@ -107,6 +108,7 @@ cdef int finish_calls(Recorder r, const PyExecState_EventInfo *e) noexcept:
             else:
                 then(top(e, 1) if e.event == PyExecState_INSTRUCTION else ABSENT)
     except StopCapture as stop:
+        stop.__traceback__ = None
         r.note_stop(stop.reason, stop.detail)
     except BaseException as error:
         r.note_fault(error)

@@ -257,6 +257,7 @@ class Tape(TorchFunctionMode):
     def _note(self, error):
         """Tell the recorder why the capture ends, unless it was the recorder who said
         so. A fault of the tape itself ends it too: the user's call must go on."""
+        error.__traceback__ = None      # see StopCapture
         if self.recorder.stopped:
             return
         if not isinstance(error, StopCapture):
@@ -270,6 +271,7 @@ class Tape(TorchFunctionMode):
         try:
             return self._checked(how, func, args, kwargs)
         except StopCapture as stop:
+            stop.__traceback__ = None   # an operation may keep it
             if self._section is not None or stop.reason not in FOLDABLE or how.mutates or \
                     how.kind is STOP and stop.reason == "tensor-data" and how.name not in READS \
                     or not self.constants.result_known(how, args, kwargs):

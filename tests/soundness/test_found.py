@@ -722,3 +722,25 @@ def test_data_descriptor_of_a_class_or_a_module(owner, change):
             return x
     """, "result = run(T(1))", "result = run(T(1))", "D.__set__ = lambda s, o, v: None; Meta.a = Mod.a = 4", "result = run(T(1))",
          outcomes=["capture", "hit", "", "stop" if "del" in change else "capture"])
+
+
+STOPS = {"autograd-in-graph": "w.grad", "object-read": "o.__sizeof__()", "identity": "ids.append(id(o))"}
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_variables_of_a_stopped_call_die_with_it(stop):
+    """No exception of the recorder keeps a frame of the user's in a cycle."""
+    same(f"""
+        import gc
+        log, o, ids, w = [], SimpleNamespace(), [], nn.Parameter(T(2))
+        def left():
+            try:
+                yield 1
+            finally:
+                log.append("left")
+        def target(x):
+            {STOPS[stop]}
+            g = left(); next(g)
+            return x + 1
+        gc.disable()
+    """, "result = run(T(1)); ids.clear()", "result = run(T(1)); ids.clear()", "gc.enable()", outcomes=["stop", "stop", ""])
